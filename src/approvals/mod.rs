@@ -1,0 +1,5 @@
+//! Decides whether a command may run, and is the only maker of a [`Permit`].
+
+mod permit;
+
+pub use permit::{Command, Permit};

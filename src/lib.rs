@@ -1,0 +1,56 @@
+//! creel runs an agent's shell commands in hardened containers and says truthfully what happened.
+//!
+//! # Map of the house
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`wire`] | frames and messages between host and `creel-init`; pure |
+//! | [`init`] | PID 1 of a sandbox and the supervisor of each command; no async runtime |
+//! | [`sys`] | every `unsafe` block |
+//! | `engine` | the only module that speaks to a container engine |
+//! | `sandbox` | spec, identity, create, adopt, prove; a file per operation |
+//! | `runner` | spawn under a permit, over init or over the engine's exec API |
+//! | `approvals` | decides; the only maker of a permit |
+//! | `paths` | lexical and resolved path checks, bind specifications |
+//! | `config` | JSON5 into typed values that remember where they were written |
+//! | `session` | session keys |
+//! | `image` | images built without a registry |
+//! | `cli` | one file per subcommand; the only module that prints |
+//!
+//! # Invariants
+//!
+//! 1. `wire` and the decisions take values and return values: no clock, network, files or environment.
+//! 2. No permit, no spawn: `runner` takes a `Permit`, which only `approvals` can make.
+//! 3. Only `engine` speaks to the engine, only `cli` prints, only `sys` is unsafe.
+//! 4. What comes out of a sandbox is hostile: it enters through `wire`, bounded.
+
+pub mod init;
+pub mod sys;
+pub mod wire;
+
+#[cfg(feature = "host")]
+pub mod approvals;
+#[cfg(feature = "host")]
+pub mod cli;
+#[cfg(feature = "host")]
+pub mod config;
+#[cfg(feature = "host")]
+pub mod engine;
+#[cfg(feature = "host")]
+pub mod error;
+#[cfg(feature = "host")]
+pub mod host_tool;
+#[cfg(feature = "host")]
+pub mod image;
+#[cfg(feature = "host")]
+pub mod observe;
+#[cfg(feature = "host")]
+pub mod paths;
+#[cfg(feature = "host")]
+pub mod runner;
+#[cfg(feature = "host")]
+pub mod sandbox;
+#[cfg(feature = "host")]
+pub mod session;
+#[cfg(feature = "host")]
+pub mod state;

@@ -1,0 +1,14 @@
+//! Installs logging. The only module that sets globals.
+
+use tracing_subscriber::EnvFilter;
+
+/// Sends `tracing` events to standard error, filtered by `CREEL_LOG` (for example `creel=debug`); warnings by default.
+pub fn install() {
+    let filter = EnvFilter::try_from_env("CREEL_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    // A second installation (tests, embedding programs) keeps the first: not an error.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .try_init();
+}

@@ -1,0 +1,205 @@
+//! Where creel keeps its state, and the identity of this installation.
+
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Diagnose, Report};
+
+/// Why the state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// No variable names a state directory and there is no home to put the default in.
+    #[error("no state directory: HOME is not set")]
+    NoHome,
+    /// The directory or a file in it could not be made or read.
+    #[error("state directory {path}: {action}: {source}")]
+    Io {
+        /// The path concerned.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The installation file holds something else than 32 hex digits.
+    #[error("{path} does not hold an installation id")]
+    BadInstallation {
+        /// The file concerned.
+        path: PathBuf,
+    },
+}
+
+impl Diagnose for StateError {
+    fn report(&self) -> Report {
+        let (code, fix) = match self {
+            Self::NoHome => {
+                ("CRL-STATE-001", "set CREEL_STATE_DIR to a directory that creel may write".to_owned())
+            }
+            Self::Io { path, .. } => (
+                "CRL-STATE-002",
+                format!("make {} writable for this user, or set CREEL_STATE_DIR elsewhere", path.display()),
+            ),
+            Self::BadInstallation { path } => (
+                "CRL-STATE-003",
+                format!(
+                    "remove {}; containers made under the old id are then left for prune",
+                    path.display()
+                ),
+            ),
+        };
+        Report { code, message: self.to_string(), rule: Some("CREEL_STATE_DIR".to_owned()), fix }
+    }
+}
+
+/// The state directory (design §1): shared with `OpenClaw`, creel's own files live below `creel/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+/// 32 hex digits, made once per state directory; containers of two installations never share a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstallationId(String);
+
+impl InstallationId {
+    /// All 32 digits, as in the container label.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The six digits that end a container's name (design §1).
+    pub fn short(&self) -> &str {
+        self.0.get(..6).unwrap_or(&self.0)
+    }
+
+    /// Reads back an id that was written by [`StateDir::installation`].
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let hex = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        hex.then(|| Self(text.to_owned()))
+    }
+}
+
+impl StateDir {
+    /// `$CREEL_STATE_DIR`, else `$OPENCLAW_STATE_DIR`, else `~/.openclaw`. Values come from `var`.
+    pub fn locate(var: impl Fn(&str) -> Option<String>) -> Result<Self, StateError> {
+        let set = |name: &str| var(name).filter(|value| !value.trim().is_empty());
+        if let Some(root) = set("CREEL_STATE_DIR").or_else(|| set("OPENCLAW_STATE_DIR")) {
+            let root = std::path::absolute(&root).map_err(|source| StateError::Io {
+                path: PathBuf::from(&root),
+                action: "make absolute",
+                source,
+            })?;
+            return Ok(Self { root });
+        }
+        let home = set("HOME").ok_or(StateError::NoHome)?;
+        Ok(Self { root: Path::new(&home).join(".openclaw") })
+    }
+
+    /// A state directory at a known place (tests, embedding programs). The path must be absolute.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// creel's own files; made on demand with mode 0700.
+    pub fn own(&self, part: &str) -> Result<PathBuf, StateError> {
+        let path = self.root.join("creel").join(part);
+        make_dir(&path)?;
+        Ok(path)
+    }
+
+    /// This installation's id, made on first use. Concurrent first uses agree on one id.
+    pub fn installation(&self) -> Result<InstallationId, StateError> {
+        let dir = self.own("")?;
+        let path = dir.join("installation");
+        if !path.exists() {
+            write_new(&dir, &path)?;
+        }
+        let text = std::fs::read_to_string(&path).map_err(|source| StateError::Io {
+            path: path.clone(),
+            action: "read",
+            source,
+        })?;
+        InstallationId::parse(&text).ok_or(StateError::BadInstallation { path })
+    }
+}
+
+/// Makes a private directory and its parents.
+fn make_dir(path: &Path) -> Result<(), StateError> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|source| StateError::Io {
+        path: path.to_owned(),
+        action: "create",
+        source,
+    })
+}
+
+/// Writes a fresh id beside `path` and links it into place: the first of several writers wins.
+fn write_new(dir: &Path, path: &Path) -> Result<(), StateError> {
+    let io = |action| move |source| StateError::Io { path: path.to_owned(), action, source };
+    let id = random_hex::<16>().map_err(io("read random bytes for"))?;
+    let draft = dir.join(format!(".installation-{id}"));
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(io("create"))?;
+    file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(io("write"))?;
+    let linked = std::fs::hard_link(&draft, path);
+    let _ = std::fs::remove_file(&draft);
+    match linked {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io("create")(error)),
+        _ => Ok(()),
+    }
+}
+
+/// `N` random bytes as hex digits.
+pub fn random_hex<const N: usize>() -> std::io::Result<String> {
+    let mut bytes = [0_u8; N];
+    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(hex(&bytes))
+}
+
+/// Bytes as lower-case hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_of_variables() {
+        let all = |name: &str| Some(format!("/x/{name}"));
+        assert_eq!(StateDir::locate(all).unwrap(), StateDir::at("/x/CREEL_STATE_DIR"));
+        let home = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
+        assert_eq!(StateDir::locate(home).unwrap(), StateDir::at("/home/u/.openclaw"));
+        assert!(matches!(StateDir::locate(|_| None), Err(StateError::NoHome)));
+        let blank = |name: &str| Some(if name == "HOME" { "/h" } else { " " }.to_owned());
+        assert_eq!(StateDir::locate(blank).unwrap(), StateDir::at("/h/.openclaw"));
+    }
+
+    #[test]
+    fn concurrent_first_uses_agree() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path().join("s"));
+        let ids: Vec<_> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..8).map(|_| scope.spawn(|| state.installation().unwrap())).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap()).collect()
+        });
+        assert!(ids.iter().all(|id| *id == ids[0]));
+        assert_eq!(ids[0].short().len(), 6);
+    }
+}
