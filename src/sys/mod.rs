@@ -1,1 +1,13 @@
 //! Every `unsafe` block of the crate, one file per kernel interface, each with the reason it is needed and sound.
+//!
+//! Nothing here decides anything; callers get safe functions that keep the kernel's own meaning.
+
+mod map;
+mod process;
+mod spawn;
+mod tty;
+
+pub use map::AnonMap;
+pub use process::{Forked, Reaped, Usage, fork, reap};
+pub use spawn::{SpawnFailure, SpawnPlan, SpawnStage, spawn};
+pub use tty::{open_pty, set_window};

@@ -1,0 +1,92 @@
+//! fork and wait4.
+#![expect(unsafe_code, reason = "fork and wait4 (usage of each reaped child) have no safe form")]
+
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::unistd::{ForkResult, Pid};
+
+/// Which side of a fork this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forked {
+    /// The new process.
+    Child,
+    /// The old one, with the child's id.
+    Parent(Pid),
+}
+
+/// Forks a process that has one thread; refuses otherwise, since a lock held elsewhere would stay locked for ever.
+pub fn fork() -> nix::Result<Forked> {
+    // SAFETY: creel-init starts no thread, so the child owns every lock and may run any code.
+    match unsafe { nix::unistd::fork()? } {
+        ForkResult::Child => Ok(Forked::Child),
+        ForkResult::Parent { child } => Ok(Forked::Parent(child)),
+    }
+}
+
+/// Resources that a process and the children it waited for have used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in user mode.
+    pub user: Duration,
+    /// CPU time in the kernel.
+    pub system: Duration,
+    /// Peak resident memory of the largest process, in KiB.
+    pub peak_kib: u64,
+}
+
+impl Usage {
+    /// Adds another process's usage: times add up, the peak is the larger one.
+    pub fn add(&mut self, other: Self) {
+        self.user = self.user.saturating_add(other.user);
+        self.system = self.system.saturating_add(other.system);
+        self.peak_kib = self.peak_kib.max(other.peak_kib);
+    }
+}
+
+/// What a wait found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaped {
+    /// A child ended with this raw wait status.
+    Ended(Pid, i32, Usage),
+    /// A child was stopped by a signal (only with `stopped`).
+    Stopped(Pid),
+    /// There are children, none has news.
+    Nothing,
+    /// There is no child at all.
+    NoChildren,
+}
+
+/// Takes one child's news without blocking. `stopped` also reports stops.
+pub fn reap(stopped: bool) -> nix::Result<Reaped> {
+    let mut status = 0;
+    let flags = libc_flags(stopped);
+    // SAFETY: an all-zero rusage is a valid value of this plain C struct.
+    let mut usage: nix::libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live locals of the right types.
+    let pid = unsafe { nix::libc::wait4(-1, &raw mut status, flags, &raw mut usage) };
+    match Errno::result(pid) {
+        Ok(0) => Ok(Reaped::Nothing),
+        Ok(pid) if nix::libc::WIFSTOPPED(status) => Ok(Reaped::Stopped(Pid::from_raw(pid))),
+        Ok(pid) => Ok(Reaped::Ended(Pid::from_raw(pid), status, convert(&usage))),
+        Err(Errno::ECHILD) => Ok(Reaped::NoChildren),
+        Err(Errno::EINTR) => Ok(Reaped::Nothing),
+        Err(error) => Err(error),
+    }
+}
+
+fn libc_flags(stopped: bool) -> i32 {
+    nix::libc::WNOHANG | if stopped { nix::libc::WUNTRACED } else { 0 }
+}
+
+fn convert(usage: &nix::libc::rusage) -> Usage {
+    let time = |value: &nix::libc::timeval| {
+        let micros = i64::from(value.tv_sec).saturating_mul(1_000_000).saturating_add(i64::from(value.tv_usec));
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    };
+    Usage {
+        user: time(&usage.ru_utime),
+        system: time(&usage.ru_stime),
+        peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
+    }
+}
