@@ -1,8 +1,112 @@
 //! PID 1 of a sandbox, and the supervisor of each command. No async runtime, one thread.
+//!
+//! PID 1 is the only process that the workload cannot kill, so everything that must survive a hostile command is
+//! here: the table, the pipes, the rings, the timers. What has to sit above the command's own processes — a
+//! subreaper that keeps double forks below itself — is a forked copy of PID 1, one for each command.
+//!
+//! It never: decides what may run, holds a secret, listens anywhere, reads a file that the workload can write.
 
+mod cgroup;
+mod command;
+mod control;
+mod daemon;
+mod facts;
+mod host;
+mod meet;
+mod notice;
+mod reap;
+mod request;
+mod ring;
+mod stream;
+mod supervisor;
+mod tree;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// What creel-init was called for.
+#[derive(Debug, PartialEq, Eq)]
+enum Call {
+    /// `pid1 --meet DIR [--idle SECONDS]`: be PID 1.
+    Pid1 {
+        /// The rendezvous directory.
+        meet: PathBuf,
+        /// End after this long without a command and without a host; zero is never.
+        idle: Duration,
+    },
+    /// `control …`: the other side of a measurement, see [`control`].
+    Control(Vec<String>),
+}
+
+/// Why creel-init gives up.
+#[derive(Debug, thiserror::Error)]
+enum InitError {
+    /// The arguments make no sense.
+    #[error("usage: creel-init pid1 --meet DIR [--idle SECONDS] | creel-init control spawn|pipe …")]
+    Usage,
+    /// A system call failed.
+    #[error("{0}: {1}")]
+    System(&'static str, nix::errno::Errno),
+}
 
 /// Entry point of `creel-init`.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    match parse(std::env::args().skip(1)).and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The engine keeps this as the container's log, and creel shows its end when a start fails.
+            let _ = writeln!(std::io::stderr(), "creel-init: {error}");
+            ExitCode::from(125)
+        }
+    }
+}
+
+fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
+    match args.next().as_deref() {
+        Some("pid1") => {
+            let (mut meet, mut idle) = (None, Duration::ZERO);
+            while let Some(flag) = args.next() {
+                let value = args.next().ok_or(InitError::Usage)?;
+                match flag.as_str() {
+                    "--meet" => meet = Some(PathBuf::from(value)),
+                    "--idle" => idle = Duration::from_secs(value.parse().map_err(|_| InitError::Usage)?),
+                    _ => return Err(InitError::Usage),
+                }
+            }
+            Ok(Call::Pid1 { meet: meet.ok_or(InitError::Usage)?, idle })
+        }
+        Some("control") => Ok(Call::Control(args.collect())),
+        _ => Err(InitError::Usage),
+    }
+}
+
+fn run(call: Call) -> Result<(), InitError> {
+    match call {
+        Call::Pid1 { meet, idle } => pid1(&meet, idle),
+        Call::Control(args) => control::run(&args),
+    }
+}
+
+fn pid1(meet: &Path, idle: Duration) -> Result<(), InitError> {
+    // Same-uid processes of the workload must not trace or read PID 1 and its copies.
+    nix::sys::prctl::set_dumpable(false).map_err(|errno| InitError::System("prctl", errno))?;
+    let mut daemon = daemon::Daemon::new(meet, idle).map_err(|errno| InitError::System("start", errno))?;
+    daemon.run().map_err(|errno| InitError::System("event loop", errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments() {
+        let parse = |text: &str| parse(text.split_whitespace().map(str::to_owned));
+        let call = parse("pid1 --meet /m --idle 9").unwrap();
+        assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::from_secs(9) });
+        for wrong in ["", "pid1", "pid1 --meet", "pid1 --meet /m --idle x", "serve"] {
+            assert!(matches!(parse(wrong), Err(InitError::Usage)), "{wrong}");
+        }
+    }
 }

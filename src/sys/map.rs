@@ -1,5 +1,8 @@
 //! Anonymous memory that goes back to the kernel when dropped.
-#![expect(unsafe_code, reason = "mmap has no safe form; a Vec of this size may stay on the heap after it is freed")]
+#![expect(
+    unsafe_code,
+    reason = "mmap has no safe form; a Vec of this size may stay on the heap after it is freed"
+)]
 
 use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};

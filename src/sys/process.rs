@@ -66,11 +66,10 @@ pub fn reap(stopped: bool) -> nix::Result<Reaped> {
     // SAFETY: both pointers are to live locals of the right types.
     let pid = unsafe { nix::libc::wait4(-1, &raw mut status, flags, &raw mut usage) };
     match Errno::result(pid) {
-        Ok(0) => Ok(Reaped::Nothing),
+        Ok(0) | Err(Errno::EINTR) => Ok(Reaped::Nothing),
         Ok(pid) if nix::libc::WIFSTOPPED(status) => Ok(Reaped::Stopped(Pid::from_raw(pid))),
         Ok(pid) => Ok(Reaped::Ended(Pid::from_raw(pid), status, convert(&usage))),
         Err(Errno::ECHILD) => Ok(Reaped::NoChildren),
-        Err(Errno::EINTR) => Ok(Reaped::Nothing),
         Err(error) => Err(error),
     }
 }
@@ -81,7 +80,7 @@ fn libc_flags(stopped: bool) -> i32 {
 
 fn convert(usage: &nix::libc::rusage) -> Usage {
     let time = |value: &nix::libc::timeval| {
-        let micros = i64::from(value.tv_sec).saturating_mul(1_000_000).saturating_add(i64::from(value.tv_usec));
+        let micros = value.tv_sec.saturating_mul(1_000_000).saturating_add(value.tv_usec);
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     };
     Usage {
@@ -89,4 +88,30 @@ fn convert(usage: &nix::libc::rusage) -> Usage {
         system: time(&usage.ru_stime),
         peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
     }
+}
+
+/// Closes every descriptor of this process except `keep` (and 0 to 2).
+pub fn close_all_except(keep: &[std::os::fd::RawFd]) {
+    let mut kept: Vec<u32> =
+        keep.iter().filter_map(|fd| u32::try_from(*fd).ok()).filter(|fd| *fd > 2).collect();
+    kept.sort_unstable();
+    let mut first = 3_u32;
+    for fd in kept {
+        close_range(first, fd.saturating_sub(1));
+        first = fd.saturating_add(1);
+    }
+    close_range(first, u32::MAX);
+}
+
+fn close_range(first: u32, last: u32) {
+    if first <= last {
+        // SAFETY: the caller is a fresh copy of the process that never again uses what it does not keep.
+        unsafe { nix::libc::syscall(nix::libc::SYS_close_range, first, last, 0_u32) };
+    }
+}
+
+/// Ends this process at once: no exit handlers, no destructors. For the copy of init that supervises a command.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit has no preconditions.
+    unsafe { nix::libc::_exit(code) }
 }

@@ -1,5 +1,8 @@
 //! Starts a program the cheap way: the child borrows the parent's memory until it has replaced itself.
-#![expect(unsafe_code, reason = "clone with CLONE_VFORK and the calls between it and execve have no safe form")]
+#![expect(
+    unsafe_code,
+    reason = "clone with CLONE_VFORK and the calls between it and execve have no safe form"
+)]
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};

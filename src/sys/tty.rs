@@ -9,7 +9,8 @@ use nix::libc;
 
 /// Opens a terminal of this size: the master (non-blocking) and the slave.
 pub fn open_pty(rows: u16, cols: u16) -> nix::Result<(OwnedFd, OwnedFd)> {
-    let master = nix::pty::posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+    let master =
+        nix::pty::posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     nix::pty::unlockpt(&master)?;
     // SAFETY: the ioctl takes open flags by value and returns a new descriptor.
     let slave = Errno::result(unsafe {

@@ -340,14 +340,9 @@ impl Exit {
         w.i32(self.signal);
         w.u8(self.stage);
         w.i32(self.errno);
-        for value in [
-            self.wall_us,
-            self.user_us,
-            self.system_us,
-            self.peak_kib,
-            self.stdout_bytes,
-            self.stderr_bytes,
-        ] {
+        for value in
+            [self.wall_us, self.user_us, self.system_us, self.peak_kib, self.stdout_bytes, self.stderr_bytes]
+        {
             w.u64(value);
         }
         w.u32(self.oom_kills);

@@ -17,8 +17,8 @@ pub use codec::WireError;
 pub use facts::{Facts, PathFacts};
 pub use frame::{Assembler, HEADER, MAX_FROM_INIT, MAX_PAYLOAD, MAX_TO_INIT, RawMessage};
 pub use from_init::{
-    Cause, Entry, Exit, FromInit, MAX_OUTPUT, OUTPUT_KIND, OUTPUT_PREFIX, Output, Refusal, Stream, output_fields,
-    output_head,
+    Cause, Entry, Exit, FromInit, MAX_OUTPUT, OUTPUT_KIND, OUTPUT_PREFIX, Output, Refusal, Stream,
+    output_fields, output_head,
 };
 pub use to_init::{Spawn, ToInit};
 

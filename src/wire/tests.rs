@@ -85,7 +85,13 @@ fn from_init() -> Vec<FromInit> {
     vec![
         FromInit::Hello(Hello::ours([1; 16])),
         FromInit::Started { id: id(), pid: 7, known: false },
-        FromInit::Output(Output { id: id(), stream: Stream::Stderr, offset: 1, seq: 2, data: b"out".to_vec() }),
+        FromInit::Output(Output {
+            id: id(),
+            stream: Stream::Stderr,
+            offset: 1,
+            seq: 2,
+            data: b"out".to_vec(),
+        }),
         FromInit::StdinTaken { id: id(), offset: 3, closed: true },
         FromInit::Exit(Box::new(exit)),
         FromInit::Refused { id: id(), reason: Refusal::Full, errno: 11 },

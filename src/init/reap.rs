@@ -1,0 +1,166 @@
+//! Children of PID 1: supervisors that end, are stopped or are killed, and orphans.
+
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::command::{Command, Done};
+use super::daemon::{Daemon, KEEP_FINISHED, MAX_FINISHED};
+use super::notice::Notice;
+use super::request::supervises;
+use super::tree;
+use crate::sys::{self, Reaped, Usage};
+use crate::wire::{Cause, FromInit};
+
+/// A supervisor found stopped more often than this is being kept from its work, and is given up.
+const MAX_STOPS: u32 = 3;
+/// How often, and for how long, the processes of a lost supervisor are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOK_FOR: Duration = Duration::from_secs(3);
+
+impl Daemon {
+    /// Signals to PID 1. The kernel drops KILL and STOP from inside; TERM counts only from outside, where the
+    /// sender has no process id in this namespace.
+    pub(super) fn on_signals(&mut self) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            let child = u32::try_from(Signal::SIGCHLD as i32).unwrap_or(0);
+            if signal.ssi_signo != child && signal.ssi_pid == 0 {
+                self.stop();
+            }
+        }
+        self.reap();
+    }
+
+    fn reap(&mut self) {
+        let now = Instant::now();
+        loop {
+            match sys::reap(true) {
+                Ok(Reaped::Ended(pid, status, usage)) => self.on_child(pid, status, usage, now),
+                Ok(Reaped::Stopped(pid)) => self.on_stopped(pid),
+                Ok(Reaped::Nothing | Reaped::NoChildren) | Err(_) => return,
+            }
+        }
+    }
+
+    fn on_child(&mut self, pid: Pid, status: i32, usage: Usage, now: Instant) {
+        let supervisor =
+            self.commands.iter().find(|(_, command)| supervises(command, pid)).map(|(key, _)| *key);
+        if let Some(key) = supervisor {
+            // Its last words may still be in the socket.
+            self.on_supervisor(key);
+            if let Some(command) = self.commands.get_mut(&key).filter(|command| command.done.is_none()) {
+                lose(command, now);
+            }
+            return;
+        }
+        // A command's own process comes to PID 1 when its supervisor is gone.
+        let orphan = |command: &&mut Command| command.pid == pid.as_raw() && command.lost.is_some();
+        if let Some(command) = self.commands.values_mut().find(orphan) {
+            command.ended.get_or_insert((status, now));
+            command.usage.add(usage);
+        }
+    }
+
+    fn on_stopped(&mut self, pid: Pid) {
+        let Some(command) = self.commands.values_mut().find(|command| supervises(command, pid)) else {
+            return;
+        };
+        command.stops += 1;
+        let signal = if command.stops > MAX_STOPS { Signal::SIGKILL } else { Signal::SIGCONT };
+        let _ = kill(pid, signal);
+    }
+
+    /// A supervisor has something to say.
+    pub(super) fn on_supervisor(&mut self, key: u32) {
+        let now = Instant::now();
+        loop {
+            let Some(command) = self.commands.get_mut(&key) else { return };
+            let Some(socket) = &command.socket else { return };
+            match Notice::receive(socket.as_fd()) {
+                Ok(Some(notice)) => {
+                    command.note(notice, now);
+                    if let Notice::Spawned(pid) = notice {
+                        self.tell_started(key, pid);
+                    }
+                }
+                Ok(None) => return,
+                Err(_) => {
+                    if let Some(socket) = command.socket.take() {
+                        let _ = self.epoll.delete(socket.as_fd());
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn tell_started(&mut self, key: u32, pid: i32) {
+        let Some(command) = self.commands.get(&key) else { return };
+        for subscriber in &command.subscribers {
+            if let Some(host) = self.hosts.get_mut(&subscriber.host) {
+                host.say(&FromInit::Started { id: command.id, pid, known: false });
+            }
+        }
+    }
+
+    /// Kills what can be attributed to commands whose supervisor is gone, until a look finds nothing.
+    pub(super) fn look_for_lost(&mut self, now: Instant) {
+        let due =
+            |command: &Command| command.lost.is_some_and(|(next, _)| now >= next) && command.done.is_none();
+        if !self.commands.values().any(due) {
+            return;
+        }
+        let table = tree::all();
+        let supervisors: Vec<Pid> = self
+            .commands
+            .values()
+            .filter(|command| command.lost.is_none() && command.done.is_none())
+            .map(|command| command.supervisor)
+            .collect();
+        for command in self.commands.values_mut().filter(|command| due(command)) {
+            let found = tree::attributable(&table, command.supervisor, &command.marker, &supervisors);
+            for pid in &found {
+                let _ = kill(*pid, Signal::SIGKILL);
+            }
+            let until = command.lost.map_or(now, |(_, until)| until);
+            if found.is_empty() || now >= until {
+                let proven = found.is_empty();
+                command.conclude(Done { termed: 0, killed: command.killed_when_lost, proven }, now);
+                command.lost = Some((until, until));
+            } else {
+                let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                command.killed_when_lost = command.killed_when_lost.max(count);
+                command.lost = Some((now + LOOK_EVERY, until));
+            }
+        }
+    }
+
+    /// Drops results that nobody has asked for: the oldest beyond a number, and all beyond an age.
+    pub(super) fn forget_old(&mut self, now: Instant) {
+        let mut finished: Vec<(Instant, u32)> = self
+            .commands
+            .iter()
+            .filter_map(|(key, command)| Some((command.exit.as_ref()?.1, *key)))
+            .collect();
+        if finished.is_empty() {
+            return;
+        }
+        finished.sort_unstable();
+        let surplus = finished.len().saturating_sub(MAX_FINISHED);
+        for (place, (at, key)) in finished.into_iter().enumerate() {
+            if place < surplus || now >= at + KEEP_FINISHED {
+                self.forget(key);
+            }
+        }
+    }
+}
+
+/// The supervisor has died without a last word: somebody inside killed it.
+fn lose(command: &mut Command, now: Instant) {
+    if command.cause == Cause::Ended && command.ended.is_none() {
+        command.cause = Cause::SupervisorLost;
+    }
+    command.lost = Some((now, now + LOOK_FOR));
+}

@@ -1,0 +1,292 @@
+//! What a host asks of PID 1.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
+use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, pipe2};
+
+use super::command::{Command, Input, Limits, Subscriber, Tap};
+use super::daemon::{Daemon, Token};
+use super::facts;
+use super::host::Host;
+use super::ring::Ring;
+use super::supervisor::{Prepared, supervise};
+use crate::sys::{self, Forked, Usage};
+use crate::wire::{Cause, CommandId, Entry, FromInit, Hello, Refusal, Spawn, ToInit, VERSION};
+
+/// Commands that run at a time.
+const MAX_LIVE: usize = 512;
+/// Bounds of a command's ring.
+const RING: std::ops::RangeInclusive<usize> = 4 * 1024..=8 * 1024 * 1024;
+/// Bytes of standard input that a host may send ahead of what the command has taken.
+pub(super) const STDIN_WINDOW: u64 = 256 * 1024;
+
+impl Daemon {
+    /// One message. The host is out of the table meanwhile; answers go into its queue.
+    pub(super) fn on_message(&mut self, key: u32, host: &mut Host, message: ToInit) {
+        if !host.greeted && !matches!(message, ToInit::Hello(_)) {
+            return;
+        }
+        match message {
+            ToInit::Hello(hello) => {
+                host.greeted = hello.version == VERSION;
+                host.say(&FromInit::Hello(Hello::ours(self.boot)));
+            }
+            ToInit::Spawn(spawn) => self.spawn(key, host, &spawn),
+            ToInit::List => host.say(&FromInit::Table(self.table())),
+            ToInit::Probe { paths } => host.say(&FromInit::Facts(Box::new(facts::gather(paths)))),
+            ToInit::Ping { nonce } => host.say(&FromInit::Pong { nonce }),
+            ToInit::Attach { id, own, from } => self.attach(key, host, id, own, from),
+            ToInit::Stdin { id, offset, eof, data } => {
+                self.owned(key, host, id, |daemon, command| daemon.stdin(command, offset, eof, &data));
+            }
+            ToInit::Signal { id, signal } => self.owned(key, host, id, |daemon, command| {
+                daemon.commands.get(&command).ok_or(Errno::ESRCH)?.signal(signal);
+                Ok(())
+            }),
+            ToInit::Kill { id, grace_ms } => self.owned(key, host, id, |daemon, command| {
+                let command = daemon.commands.get_mut(&command).ok_or(Errno::ESRCH)?;
+                command.kill(Cause::Killed, Some(grace_ms), Instant::now());
+                Ok(())
+            }),
+            ToInit::Ack { id, seq } => self.owned(key, host, id, |daemon, command| daemon.ack(command, seq)),
+            ToInit::Resize { id, rows, cols } => self.owned(key, host, id, |daemon, command| {
+                let command = daemon.commands.get(&command).ok_or(Errno::ESRCH)?;
+                let [Some(tap), _] = &command.outputs else { return Ok(()) };
+                sys::set_window(tap.fd.as_fd(), rows, cols)
+            }),
+            ToInit::Forget { id } => self.owned(key, host, id, |daemon, command| {
+                let finished = daemon.commands.get(&command).is_some_and(|command| command.exit.is_some());
+                if finished {
+                    daemon.forget(command);
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    /// Does something to a command that this host owns; anything else is refused.
+    fn owned(
+        &mut self,
+        key: u32,
+        host: &mut Host,
+        id: CommandId,
+        action: impl FnOnce(&mut Self, u32) -> nix::Result<()>,
+    ) {
+        let Some(command) = self.ids.get(&id).copied() else {
+            return host.say(&FromInit::Refused { id, reason: Refusal::Unknown, errno: 0 });
+        };
+        let owner = |command: &Command| command.subscribers.iter().any(|one| one.host == key && one.owner);
+        if !self.commands.get(&command).is_some_and(owner) {
+            return host.say(&FromInit::Refused { id, reason: Refusal::NotOwner, errno: 0 });
+        }
+        match action(self, command) {
+            Ok(()) => {}
+            Err(Errno::EINVAL) => host.say(&FromInit::Refused { id, reason: Refusal::Invalid, errno: 0 }),
+            Err(errno) => host.say(&FromInit::Refused { id, reason: Refusal::System, errno: errno as i32 }),
+        }
+    }
+
+    fn spawn(&mut self, key: u32, host: &mut Host, spawn: &Spawn) {
+        let id = spawn.id;
+        if let Some(command) = self.ids.get(&id).and_then(|key| self.commands.get(key)) {
+            return host.say(&FromInit::Started { id, pid: command.pid, known: true });
+        }
+        let live = self.commands.values().filter(|command| command.exit.is_none()).count();
+        let refusal = if self.stopping.is_some() {
+            Some((Refusal::Stopping, 0))
+        } else if live >= MAX_LIVE {
+            Some((Refusal::Full, 0))
+        } else {
+            match self.start(key, spawn) {
+                Ok(()) => None,
+                Err(Errno::EINVAL) => Some((Refusal::Invalid, 0)),
+                Err(errno) => Some((Refusal::System, errno as i32)),
+            }
+        };
+        if let Some((reason, errno)) = refusal {
+            host.say(&FromInit::Refused { id, reason, errno });
+        }
+    }
+
+    /// Makes the pipes, forks the supervisor and enters the command into the table.
+    fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
+        let prepared = prepare(spawn)?;
+        let (theirs, outputs, input) = plumb(spawn)?;
+        let (socket, far) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        let now = Instant::now();
+        let supervisor = match sys::fork()? {
+            Forked::Child => supervise(&prepared, &theirs, &far),
+            Forked::Parent(pid) => pid,
+        };
+        drop((theirs, far));
+        let key = self.key();
+        let mut alone = true;
+        for other in self.commands.values_mut().filter(|command| command.exit.is_none()) {
+            (other.alone, alone) = (false, false);
+        }
+        let capacity = usize::try_from(spawn.ring).unwrap_or(*RING.end()).clamp(*RING.start(), *RING.end());
+        let command = Command {
+            id: spawn.id,
+            limits: Limits::new(spawn),
+            supervisor,
+            socket: Some(socket),
+            pid: 0,
+            marker: marker(spawn.id)?,
+            outputs,
+            input,
+            input_closed: None,
+            ring: Ring::new(capacity),
+            started: now,
+            last_output: now,
+            cause: Cause::Ended,
+            failure: None,
+            ended: None,
+            leftovers: 0,
+            usage: Usage::default(),
+            done: None,
+            kill_due: None,
+            drain_at: None,
+            held: false,
+            orphaned: None,
+            stops: 0,
+            lost: None,
+            killed_when_lost: 0,
+            before: self.counters,
+            alone,
+            subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false }],
+            exit: None,
+        };
+        self.watch_command(key, &command);
+        self.ids.insert(command.id, key);
+        self.commands.insert(key, command);
+        Ok(())
+    }
+
+    fn watch_command(&self, key: u32, command: &Command) {
+        // A descriptor that cannot be watched shows as a command that ends by its limits; there is no such case
+        // while epoll itself works.
+        if let Some(socket) = &command.socket {
+            let _ = self.watch(socket.as_fd(), Token::Supervisor(key), EpollFlags::EPOLLIN);
+        }
+        for (index, tap) in command.outputs.iter().enumerate() {
+            if let Some(tap) = tap {
+                let _ = self.watch(tap.fd.as_fd(), Token::Output(key, index), EpollFlags::EPOLLIN);
+            }
+        }
+    }
+
+    fn attach(&mut self, key: u32, host: &mut Host, id: CommandId, own: bool, from: u64) {
+        let Some(command) = self.ids.get(&id).and_then(|key| self.commands.get_mut(key)) else {
+            return host.say(&FromInit::Refused { id, reason: Refusal::Unknown, errno: 0 });
+        };
+        let other_owner = command.subscribers.iter().any(|one| one.owner && one.host != key);
+        if own && other_owner {
+            return host.say(&FromInit::Refused { id, reason: Refusal::NotOwner, errno: 0 });
+        }
+        command.subscribers.retain(|one| one.host != key);
+        let cursor = from.clamp(command.ring.acked(), command.ring.written());
+        command.subscribers.push(Subscriber { host: key, owner: own, cursor, told_exit: false });
+        if own {
+            command.orphaned = None;
+        }
+        host.say(&FromInit::Started { id, pid: command.pid, known: true });
+    }
+
+    fn table(&self) -> Vec<Entry> {
+        let entry = |command: &Command| Entry {
+            id: command.id,
+            pid: if command.exit.is_some() { 0 } else { command.pid },
+            running: command.exit.is_none(),
+            owned: command.owned(),
+            age_ms: u64::try_from(command.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            acked: command.ring.acked(),
+            written: command.ring.written(),
+        };
+        self.commands.values().map(entry).collect()
+    }
+
+    /// Removes a command and everything of it.
+    pub(super) fn forget(&mut self, key: u32) {
+        if let Some(command) = self.commands.remove(&key) {
+            self.ids.remove(&command.id);
+        }
+    }
+}
+
+fn marker(id: CommandId) -> nix::Result<CString> {
+    CString::new(format!("CREEL_COMMAND_ID={id}")).map_err(|_| Errno::EINVAL)
+}
+
+/// Checks a request and puts it into the kernel's form.
+fn prepare(spawn: &Spawn) -> nix::Result<Prepared> {
+    let texts = |list: &[Vec<u8>]| -> nix::Result<Vec<CString>> {
+        list.iter().map(|text| CString::new(text.as_slice()).map_err(|_| Errno::EINVAL)).collect()
+    };
+    let argv = texts(&spawn.argv)?;
+    let program = spawn.argv.first().filter(|program| !program.is_empty()).ok_or(Errno::EINVAL)?;
+    let mut env = texts(&spawn.env)?;
+    env.push(marker(spawn.id)?);
+    let candidates = if program.contains(&b'/') {
+        vec![program.clone()]
+    } else {
+        let path = spawn.env.iter().rev().find_map(|entry| entry.strip_prefix(b"PATH="));
+        let dirs = path.unwrap_or(b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        dirs.split(|byte| *byte == b':')
+            .map(|dir| if dir.is_empty() { b"." } else { dir })
+            .map(|dir| [dir, b"/", program.as_slice()].concat())
+            .collect()
+    };
+    let cwd = if spawn.cwd.is_empty() { b"/".to_vec() } else { spawn.cwd.clone() };
+    Ok(Prepared {
+        candidates: texts(&candidates)?,
+        argv,
+        env,
+        cwd: Some(CString::new(cwd).map_err(|_| Errno::EINVAL)?),
+        terminal: spawn.pty != (0, 0),
+    })
+}
+
+type Plumbing = ([OwnedFd; 3], [Option<Tap>; 2], Option<Input>);
+
+/// The command's three descriptors, and our ends of them.
+fn plumb(spawn: &Spawn) -> nix::Result<Plumbing> {
+    let tap = |fd| Some(Tap { fd, watched: true });
+    let input = |fd, terminal| Input { fd, terminal, pending: Vec::new(), taken: 0, told: 0, eof: false };
+    if spawn.pty != (0, 0) {
+        let (rows, cols) = spawn.pty;
+        let (master, slave) = sys::open_pty(rows, cols)?;
+        let stdin = input(master.try_clone().map_err(|_| Errno::EMFILE)?, true);
+        let copies = (slave.try_clone(), slave.try_clone());
+        let (Ok(second), Ok(third)) = copies else { return Err(Errno::EMFILE) };
+        return Ok(([slave, second, third], [tap(master), None], Some(stdin)));
+    }
+    let (out_read, out_write) = pipe2(OFlag::O_CLOEXEC)?;
+    let (err_read, err_write) = pipe2(OFlag::O_CLOEXEC)?;
+    nonblocking(&out_read)?;
+    nonblocking(&err_read)?;
+    let (stdin, ours) = if spawn.stdin {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        nonblocking(&write)?;
+        (read, Some(input(write, false)))
+    } else {
+        (open("/dev/null", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?, None)
+    };
+    Ok(([stdin, out_write, err_write], [tap(out_read), tap(err_read)], ours))
+}
+
+fn nonblocking(fd: &OwnedFd) -> nix::Result<()> {
+    fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map(drop)
+}
+
+/// Whether `pid` is the supervisor of a command in the table.
+pub(super) fn supervises(command: &Command, pid: Pid) -> bool {
+    command.supervisor == pid && command.done.is_none()
+}
