@@ -3,7 +3,9 @@
 #[path = "engine_support/mod.rs"]
 mod support;
 
-use creel::engine::{ContainerSpec, EngineError, ExecSpec, Mount, Stdio};
+use std::time::Duration;
+
+use creel::engine::{BuildSpec, ContainerSpec, EngineError, ExecSpec, Limits, Mount, Stdio};
 use futures_util::StreamExt as _;
 use support::{Real, collect, spec};
 use tokio::io::AsyncWriteExt as _;
@@ -77,7 +79,7 @@ async fn a_start_that_fails_says_why() {
     let id = real.create(&bad).await;
     match real.engine.start(&id).await {
         Err(EngineError::StartFailed { reason, .. }) => {
-            assert!(reason.contains("/no/such/program"), "{reason}")
+            assert!(reason.contains("/no/such/program"), "{reason}");
         }
         other => panic!("{other:?}"),
     }
@@ -157,8 +159,10 @@ async fn the_log_ends_with_what_pid_1_wrote() {
     let id = real.create(&ContainerSpec { argv, ..spec(&real, "log") }).await;
     real.engine.start(&id).await.unwrap();
     support::until_ended(&real.engine, &id).await;
-    let log = real.engine.log_tail(&id, 2).await.unwrap();
-    assert!(log.contains("line 3") && log.contains("oops") && !log.contains("line 1"), "{log}");
+    // The two streams may overtake each other.
+    let all = real.engine.log_tail(&id, 10).await.unwrap();
+    assert!(["line 1\n", "line 3\n", "oops\n"].iter().all(|line| all.contains(line)), "{all}");
+    assert_eq!(real.engine.log_tail(&id, 2).await.unwrap().lines().count(), 2);
 }
 
 #[tokio::test]
@@ -169,4 +173,60 @@ async fn an_imported_image_carries_its_changes() {
     assert_eq!(image.labels.get("creel-test").map(String::as_str), Some("image"));
     assert!(image.tags.contains(&real.image), "{image:?}");
     assert!(real.engine.image("creel-never-built:1").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn images_are_built_tagged_and_removed() {
+    let real = Real::new("build").await;
+    let dockerfile =
+        format!("FROM {}\nARG WORD\nRUN echo word=$WORD > /word\nLABEL creel-test-built=yes\n", real.image);
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(dockerfile.len() as u64);
+    header.set_mode(0o644);
+    tar.append_data(&mut header, "Dockerfile", dockerfile.as_bytes()).unwrap();
+    let build = BuildSpec {
+        context: tar.into_inner().unwrap().into(),
+        dockerfile: "Dockerfile".into(),
+        reference: "creel-engine-test-built:one".into(),
+        args: [("WORD".to_owned(), "fish".to_owned())].into(),
+        labels: [("creel-test".to_owned(), real.tag.clone())].into(),
+        network: Some("none".into()),
+    };
+    let mut lines = Vec::new();
+    let id = real.engine.build(&build, |line| lines.push(line.to_owned())).await.unwrap();
+    assert!(lines.iter().any(|line| line.starts_with("Step 1/")), "{lines:?}");
+    real.engine.tag(&id, "creel-engine-test-built:two").await.unwrap();
+    let listed = real.engine.images(&[("creel-test".into(), real.tag.clone())]).await.unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!((&listed[0].id, listed[0].tags.len()), (&id, 2));
+    for tag in ["one", "two", "two"] {
+        real.engine.remove_image(&format!("creel-engine-test-built:{tag}")).await.unwrap();
+    }
+    assert!(real.engine.image(&id).await.unwrap().is_none());
+    let broken = BuildSpec { dockerfile: "Absent".into(), ..build };
+    assert!(matches!(real.engine.build(&broken, |_| ()).await, Err(EngineError::Refused { .. })));
+}
+
+#[tokio::test]
+async fn capabilities_are_asked_once() {
+    let real = Real::new("info").await;
+    let first: *const _ = real.engine.capabilities().await.unwrap();
+    let clone = real.engine.clone();
+    let second = clone.capabilities().await.unwrap();
+    assert!(std::ptr::eq(first, second));
+    assert!(!second.arch.is_empty() && second.memory_limit, "{second:?}");
+}
+
+#[tokio::test]
+async fn the_end_of_a_process_for_want_of_memory_is_news() {
+    let real = Real::new("oom").await;
+    let small = Limits { memory: Some(16 << 20), memory_swap: Some(16 << 20), ..Limits::default() };
+    let id = real.create(&ContainerSpec { limits: small, ..spec(&real, "oom") }).await;
+    real.engine.start(&id).await.unwrap();
+    let mut news = real.engine.oom_events(&id);
+    let hog = exec(&["dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1"]);
+    let run = collect(&real.engine, &id, &hog, b"");
+    let (event, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(20), news.next()), run);
+    assert!(event.expect("no event").unwrap().unwrap() > 0);
 }

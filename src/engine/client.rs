@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::{ClientVersion, Docker};
+use tokio::sync::OnceCell;
 
 use super::classify::classify;
 use super::discover::{Candidate, Discovery, Origin};
 use super::probe::{self, EngineFacts};
-use super::{Deadlines, Endpoint, EngineError};
+use super::{Capabilities, Deadlines, Endpoint, EngineError};
 
 /// Seconds that the client library itself would wait: never the one that decides, see [`Deadlines`].
 const LIBRARY_TIMEOUT_S: u64 = 24 * 3600;
@@ -22,6 +23,7 @@ const LIBRARY_TIMEOUT_S: u64 = 24 * 3600;
 pub struct Engine {
     docker: Docker,
     facts: Arc<EngineFacts>,
+    capabilities: Arc<OnceCell<Capabilities>>,
     deadlines: Deadlines,
 }
 
@@ -68,12 +70,22 @@ impl Engine {
         let docker = client(&facts)
             .map_err(|error| classify("connect", error))?
             .with_request_modifier(versioned(&facts.api_version));
-        Ok(Self { docker, facts: Arc::new(facts), deadlines: Deadlines::default() })
+        Ok(Self {
+            docker,
+            facts: Arc::new(facts),
+            capabilities: Arc::default(),
+            deadlines: Deadlines::default(),
+        })
     }
 
     /// The client library's handle, for the operations of this module.
     pub(super) fn docker(&self) -> &Docker {
         &self.docker
+    }
+
+    /// Where the answer of [`Engine::capabilities`] is kept.
+    pub(super) fn capabilities_cell(&self) -> &OnceCell<Capabilities> {
+        &self.capabilities
     }
 
     /// Runs a call of the client library under a deadline.

@@ -21,8 +21,8 @@ impl Default for Deadlines {
         Self {
             probe: Duration::from_secs(3),
             quick: Duration::from_secs(20),
-            slow: Duration::from_secs(60),
-            silence: Duration::from_secs(300),
+            slow: Duration::from_mins(1),
+            silence: Duration::from_mins(5),
         }
     }
 }

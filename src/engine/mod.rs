@@ -10,6 +10,8 @@
 //! | `error`, `classify` | what went wrong and what helps |
 //! | others | an operation each |
 
+mod build;
+mod capabilities;
 mod classify;
 mod client;
 mod create;
@@ -17,15 +19,18 @@ mod deadlines;
 pub mod discover;
 mod endpoint;
 mod error;
+mod events;
 mod exec;
 mod exec_start;
 mod frames;
 mod http;
 mod image;
+mod image_tags;
 mod import;
 mod inspect;
 mod kill;
 mod list;
+mod load;
 mod logs;
 mod name;
 mod probe;
@@ -36,6 +41,8 @@ mod spec;
 mod start;
 mod translate;
 
+pub use build::BuildSpec;
+pub use capabilities::Capabilities;
 pub use client::Engine;
 pub use deadlines::Deadlines;
 pub use discover::Discovery;

@@ -216,4 +216,39 @@ mod tests {
         assert!(matches!(spoken("1.40"), Err(EngineError::TooOld { .. })));
         assert!(matches!(answer(&[]), Err(EngineError::Protocol { .. })));
     }
+
+    fn missing(path: &str, origin: Origin) -> Candidate {
+        Candidate { endpoint: Endpoint::Unix(path.into()), origin }
+    }
+
+    #[tokio::test]
+    async fn no_engine_names_every_place() {
+        let places =
+            vec![missing("/nonexistent/a", Origin::System), missing("/nonexistent/b", Origin::Rootless)];
+        let error = first(places, Duration::from_secs(1)).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("/nonexistent/a (default socket): no such socket"), "{text}");
+        assert!(text.contains("/nonexistent/b"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_dead_socket_lets_the_next_place_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = dir.path().join("dead");
+        drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+        let error =
+            first(vec![missing(dead.to_str().unwrap(), Origin::System)], Duration::from_secs(1)).await;
+        assert!(error.unwrap_err().to_string().contains("nobody listens"));
+    }
+
+    #[test]
+    fn a_forbidden_socket_is_named_with_its_remedy() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        match unreachable(&Endpoint::Unix("/var/run/docker.sock".into()), &denied) {
+            Miss::Next(_, Some(EngineError::PermissionDenied { path })) => {
+                assert_eq!(path, std::path::PathBuf::from("/var/run/docker.sock"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

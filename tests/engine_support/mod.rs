@@ -1,5 +1,12 @@
 //! What tests against the real engine share: a tiny image of their own and containers that do not outlive the test.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "helpers of tests: a failure here is a failed test"
+)]
+
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -40,16 +47,20 @@ impl Real {
 }
 
 impl Drop for Real {
-    /// Also after a failed assertion; through the command-line client, because a drop cannot await.
+    /// Also after a failed assertion. A drop cannot await, so a thread with a runtime of its own does it.
     fn drop(&mut self) {
-        let filter = format!("label=creel-test={}", self.tag);
-        let Ok(output) = Command::new("docker").args(["ps", "-aq", "--filter", &filter]).output() else {
-            return;
-        };
-        for id in String::from_utf8_lossy(&output.stdout).split_whitespace() {
-            let _ = Command::new("docker").args(["rm", "-f", id]).output();
-        }
-        let _ = Command::new("docker").args(["rmi", &self.image]).output();
+        let (engine, image, tag) = (self.engine.clone(), self.image.clone(), self.tag.clone());
+        let cleaning = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                for row in engine.list(&[("creel-test".to_owned(), tag)]).await.unwrap_or_default() {
+                    let _ = engine.remove(&row.id).await;
+                }
+                let _ = engine.remove_image(&image).await;
+            });
+            Ok::<(), io::Error>(())
+        });
+        let _ = cleaning.join();
     }
 }
 
