@@ -133,6 +133,29 @@ pub struct ContainerFacts {
     pub mounts: Vec<Mount>,
 }
 
+/// One row of the engine's list of containers: less than [`ContainerFacts`], in one call for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerSummary {
+    /// Its id.
+    pub id: ContainerId,
+    /// Its name, without the leading slash.
+    pub name: String,
+    /// The image reference it was made from.
+    pub image: String,
+    /// Id of that image.
+    pub image_id: String,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Running (and not paused, restarting or dead).
+    pub running: bool,
+    /// The engine's own word: `created`, `running`, `exited`, …
+    pub status: String,
+    /// When it was made, in seconds since 1970.
+    pub created_unix_s: i64,
+    /// Mounts as the engine reports them.
+    pub mounts: Vec<Mount>,
+}
+
 /// What the engine says of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFacts {
@@ -187,4 +210,17 @@ pub struct ExecFacts {
     pub exit_code: Option<i64>,
     /// Process id on the engine's host, 0 where unknown.
     pub pid: i32,
+}
+
+/// A command made through the engine's exec API.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ExecId(pub String);
+
+/// Which of a command's streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stdio {
+    /// Standard output, and everything on a terminal.
+    Stdout,
+    /// Standard error.
+    Stderr,
 }

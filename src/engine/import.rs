@@ -1,0 +1,47 @@
+//! Brings a file system into the engine's store as an image.
+
+use std::io;
+
+use bollard::query_parameters::CreateImageOptions;
+use bytes::Bytes;
+use futures_util::Stream;
+
+use super::progress::{Progress, follow};
+use super::{Engine, EngineError, name};
+
+impl Engine {
+    /// Makes an image of one layer from a tar stream and tags it `reference`; returns its id.
+    ///
+    /// `changes` are Dockerfile lines such as `ENV PATH=/bin` or `LABEL a=b`. The deadline is for silence: no byte
+    /// taken and no answer.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Refused`] for a tar or a change that the engine does not understand; [`EngineError::Lost`]
+    /// where the tar stream itself fails.
+    pub async fn import(
+        &self,
+        tar: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+        reference: &str,
+        changes: &[String],
+    ) -> Result<String, EngineError> {
+        let what = format!("import of image {reference}");
+        let (repository, tag) = name::repository_and_tag(reference)?;
+        let options = CreateImageOptions {
+            from_src: Some("-".to_owned()),
+            repo: Some(repository.to_owned()),
+            tag: Some(tag.to_owned()),
+            changes: changes.to_vec(),
+            ..CreateImageOptions::default()
+        };
+        let progress = Progress::default();
+        let body = bollard::body_try_stream(progress.watch(tar));
+        let stream = self.docker().create_image(Some(options), Some(body), None);
+        let mut id = None;
+        follow(&what, self.deadlines().silence, &progress, stream, |line| {
+            id = line.status.filter(|status| status.starts_with("sha256:")).or(id.take());
+        })
+        .await?;
+        id.ok_or_else(|| EngineError::Protocol { what, reason: "the engine named no image id".to_owned() })
+    }
+}
