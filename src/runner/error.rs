@@ -1,0 +1,109 @@
+//! Why a command could not be handed to a sandbox, or its result not taken back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::{Diagnose, Report};
+use crate::wire::Refusal;
+
+/// Failures of the connection to init.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The rendezvous directory cannot be used.
+    #[error("cannot {action} {path}: {source}")]
+    Rendezvous {
+        /// Directory or socket.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// Nobody dialled.
+    #[error("the sandbox's init did not answer in {dir} within {} ms", after.as_millis())]
+    NoAnswer {
+        /// The rendezvous directory.
+        dir: PathBuf,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The kernel cannot say who dialled.
+    #[error("cannot prove who dials in {dir}: the peer is outside this process's pid namespace")]
+    Unproven {
+        /// The rendezvous directory.
+        dir: PathBuf,
+    },
+    /// Processes of the sandbox that are not its init keep dialling.
+    #[error("{strangers} processes of the sandbox dialled that are not its init")]
+    Flooded {
+        /// How many.
+        strangers: u32,
+    },
+    /// Init speaks another version.
+    #[error("the sandbox's init speaks protocol {theirs}, this creel speaks {}", crate::wire::VERSION)]
+    Version {
+        /// Its version.
+        theirs: u16,
+    },
+    /// Init does not answer or does not read.
+    #[error("the sandbox's init is silent")]
+    Silent {
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The connection is over.
+    #[error("the connection to the sandbox is lost: {reason}")]
+    Lost {
+        /// Why.
+        reason: String,
+    },
+    /// Init refused the command.
+    #[error("the sandbox's init refused the command: {}", refusal(*reason, *errno))]
+    Refused {
+        /// Why.
+        reason: Refusal,
+        /// The operating system's number, 0 where none.
+        errno: i32,
+    },
+}
+
+fn refusal(reason: Refusal, errno: i32) -> String {
+    match reason {
+        Refusal::Unknown => "it does not know this command".to_owned(),
+        Refusal::NotOwner => "another creel owns it".to_owned(),
+        Refusal::Full => "too many commands are running in this sandbox".to_owned(),
+        Refusal::Invalid => "the program is empty, or a text holds a NUL byte".to_owned(),
+        Refusal::Stopping => "the sandbox is being stopped".to_owned(),
+        Refusal::System => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
+}
+
+impl Diagnose for LinkError {
+    fn report(&self) -> Report {
+        let (code, fix) = match self {
+            Self::Rendezvous { .. } => {
+                ("CRL-LINK-001", "check that the state directory is writable for this user")
+            }
+            Self::NoAnswer { .. } => (
+                "CRL-LINK-002",
+                "recreate the sandbox (`creel sandbox stop`), or use --transport engine where the engine runs on \
+                 another machine",
+            ),
+            Self::Unproven { .. } => {
+                ("CRL-LINK-003", "use --transport engine: creel itself runs in a container here")
+            }
+            Self::Flooded { .. } => {
+                ("CRL-LINK-004", "stop the sandbox: a process in it floods the rendezvous")
+            }
+            Self::Version { .. } => ("CRL-LINK-005", "recreate the sandbox: `creel sandbox stop`"),
+            Self::Silent { .. } => ("CRL-LINK-006", "recreate the sandbox: `creel sandbox stop`"),
+            Self::Lost { .. } => {
+                ("CRL-LINK-007", "see whether the container still runs: `creel sandbox list`")
+            }
+            Self::Refused { .. } => {
+                ("CRL-LINK-008", "see the reason; pids and memory limits count for a whole sandbox")
+            }
+        };
+        Report { code, message: self.to_string(), rule: None, fix: fix.to_owned() }
+    }
+}
