@@ -3,8 +3,41 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::engine::EngineError;
 use crate::error::{Diagnose, Report};
 use crate::wire::Refusal;
+
+/// Why a command could not be run or followed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The connection to init.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// No random bytes for a command's name.
+    #[error("the system gives no random bytes: {reason}")]
+    Random {
+        /// The operating system's reason.
+        reason: String,
+    },
+}
+
+impl Diagnose for RunError {
+    fn report(&self) -> Report {
+        match self {
+            Self::Link(error) => error.report(),
+            Self::Engine(error) => error.report(),
+            Self::Random { .. } => Report {
+                code: "CRL-RUN-001",
+                message: self.to_string(),
+                rule: None,
+                fix: "check that getrandom works on this machine".to_owned(),
+            },
+        }
+    }
+}
 
 /// Failures of the connection to init.
 #[derive(Debug, thiserror::Error)]

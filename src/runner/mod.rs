@@ -2,9 +2,16 @@
 //!
 //! It never decides: what it is handed is a [`Permit`](crate::approvals::Permit), and it runs that.
 
+mod engine_run;
 mod error;
 mod link;
 mod meet;
+mod outcome;
+mod plan;
+mod running;
 
-pub use error::LinkError;
+pub use error::{LinkError, RunError};
 pub use link::{Channel, Event, Link};
+pub use outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailure, Transport, Usage};
+pub use plan::{Plan, Setting};
+pub use running::{Options, Progress, Road, Running, start};

@@ -1,0 +1,324 @@
+//! A command over the engine's exec API, made to look as much like one over init as the engine allows.
+//!
+//! The engine cannot end a command, says nothing when one that has ended is still waited for by others, and knows
+//! neither usage nor cause. So: the end is asked for as well as listened for, and a kill is a second command that
+//! finds the first one's processes by a marker in their environment.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::{Instant, sleep_until};
+
+use super::outcome::{Certainty, Death, StartFailure};
+use super::running::{Options, Progress};
+use super::{Outcome, Plan, RunError, Transport};
+use crate::engine::{ContainerId, Engine, EngineError, ExecId, ExecSpec, ExecStream, Stdio};
+use crate::wire::{CommandId, Stream};
+
+/// How often the engine is asked whether a command that is still streaming has ended.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+/// How long the engine may take, after the end of the stream, to know the exit code.
+const CODE_WITHIN: Duration = Duration::from_secs(5);
+
+/// The kill command. It needs nothing but the shell's own parts and `kill`; `$1` is the marker, `$2` the signal.
+const KILL: &str = "for d in /proc/[0-9]*;do while IFS= read -r l||[ -n \"$l\" ];do case \"$l\" in *\"$1\"*)kill -\"$2\" \"${d#/proc/}\";;esac;\
+                    done<\"$d/environ\";done 2>/dev/null;:";
+
+/// A command on its way.
+#[derive(Debug)]
+pub(super) struct EngineRun {
+    engine: Engine,
+    container: ContainerId,
+    exec: ExecId,
+    stream: ExecStream,
+    marker: String,
+    argv0: String,
+    shell: bool,
+    options: Options,
+    started: Instant,
+    last_output: Instant,
+    ask_at: Instant,
+    announced: bool,
+    written: u64,
+    told: u64,
+    bytes: [u64; 2],
+    /// First bytes of output: where a start fails, the engine's reason.
+    head: Vec<u8>,
+    ending: Option<Ending>,
+    /// The engine said that it has ended; output is awaited until then.
+    drain_until: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    death: Death,
+    kill_at: Instant,
+    termed: bool,
+    killed: bool,
+}
+
+impl EngineRun {
+    /// Creates and starts the command.
+    pub(super) async fn start(
+        engine: &Engine,
+        container: &ContainerId,
+        id: CommandId,
+        plan: Plan,
+        options: &Options,
+    ) -> Result<Self, RunError> {
+        let marker = format!("CREEL_COMMAND_ID={id}");
+        let mut env = plan.env;
+        env.push(("CREEL_COMMAND_ID".to_owned(), id.to_string()));
+        let argv0 = plan.argv.first().cloned().unwrap_or_default();
+        let spec = ExecSpec {
+            argv: plan.argv,
+            env,
+            workdir: Some(plan.workdir),
+            user: None,
+            stdin: options.stdin || options.tty.is_some(),
+            tty: options.tty,
+        };
+        let exec = engine.exec_create(container, &spec).await?;
+        let stream = engine.exec_start(&exec, options.tty.is_some()).await?;
+        if let Some((rows, cols)) = options.tty {
+            // Too late for a command that has ended already; nothing is lost then.
+            let _ = engine.exec_resize(&exec, rows, cols).await;
+        }
+        let now = Instant::now();
+        Ok(Self {
+            engine: engine.clone(),
+            container: container.clone(),
+            exec,
+            stream,
+            marker,
+            argv0,
+            shell: plan.shell,
+            options: options.clone(),
+            started: now,
+            last_output: now,
+            ask_at: now + ASK_EVERY,
+            announced: false,
+            written: 0,
+            told: 0,
+            bytes: [0; 2],
+            head: Vec::new(),
+            ending: None,
+            drain_until: None,
+        })
+    }
+
+    /// What happens next.
+    pub(super) async fn next(&mut self) -> Result<Progress, RunError> {
+        if !self.announced {
+            self.announced = true;
+            let pid = self.engine.exec_inspect(&self.exec).await.map_or(0, |facts| facts.pid);
+            return Ok(Progress::Started(pid));
+        }
+        if self.written > self.told {
+            self.told = self.written;
+            return Ok(Progress::Input { taken: self.told, closed: false });
+        }
+        loop {
+            let wake = self.wake_at();
+            tokio::select! {
+                biased;
+                piece = self.stream.output.next() => match piece {
+                    Some(Ok((stdio, data))) => return Ok(self.printed(stdio, data)),
+                    Some(Err(EngineError::Lost { .. })) | None => return self.finish(false).await,
+                    Some(Err(error)) => return Err(error.into()),
+                },
+                () = sleep_until(wake) => {
+                    if let Some(done) = self.on_time().await? {
+                        return Ok(done);
+                    }
+                }
+            }
+        }
+    }
+
+    fn printed(&mut self, stdio: Stdio, data: Bytes) -> Progress {
+        self.last_output = Instant::now();
+        let stream = if stdio == Stdio::Stderr { Stream::Stderr } else { Stream::Stdout };
+        let [out, err] = &mut self.bytes;
+        let total = if stream == Stream::Stdout { out } else { err };
+        *total += u64::try_from(data.len()).unwrap_or(0);
+        let room = 1024_usize.saturating_sub(self.head.len()).min(data.len());
+        self.head.extend_from_slice(data.get(..room).unwrap_or_default());
+        Progress::Output(stream, data)
+    }
+
+    fn wake_at(&self) -> Instant {
+        let limits = if self.ending.is_some() { [None, None] } else { self.limits() };
+        let ending = self.ending.map(|ending| if ending.termed { ending.kill_at } else { self.started });
+        let ending = ending.filter(|_| self.ending.is_some_and(|ending| !ending.killed));
+        let others = [ending, self.drain_until, Some(self.ask_at)];
+        limits.into_iter().chain(others).flatten().min().unwrap_or(self.ask_at)
+    }
+
+    fn limits(&self) -> [Option<Instant>; 2] {
+        [
+            self.options.timeout.map(|limit| self.started + limit),
+            self.options.silence.map(|limit| self.last_output + limit),
+        ]
+    }
+
+    /// Acts on whatever time has come.
+    async fn on_time(&mut self) -> Result<Option<Progress>, RunError> {
+        let now = Instant::now();
+        if self.drain_until.is_some_and(|until| now >= until) {
+            return self.finish(true).await.map(Some);
+        }
+        if self.ending.is_none() {
+            let [timeout, silence] = self.limits();
+            if timeout.is_some_and(|at| now >= at) {
+                self.end(Death::Timeout);
+            } else if silence.is_some_and(|at| now >= at) {
+                self.end(Death::NoOutputTimeout);
+            }
+        }
+        if let Some(mut ending) = self.ending {
+            if !ending.termed {
+                ending.termed = true;
+                self.kill("TERM").await?;
+            } else if now >= ending.kill_at && !ending.killed {
+                ending.killed = true;
+                self.kill("KILL").await?;
+            }
+            self.ending = Some(ending);
+        }
+        if now >= self.ask_at {
+            self.ask_at = now + ASK_EVERY;
+            let running = self.engine.exec_inspect(&self.exec).await?.running;
+            if !running && self.drain_until.is_none() {
+                self.drain_until = Some(Instant::now() + self.options.drain);
+            }
+        }
+        Ok(None)
+    }
+
+    fn end(&mut self, death: Death) {
+        let kill_at = Instant::now() + self.options.grace;
+        self.ending.get_or_insert(Ending { death, kill_at, termed: false, killed: false });
+    }
+
+    /// Ends the command on behalf of its caller.
+    pub(super) fn cancel(&mut self) {
+        self.end(Death::Cancelled);
+    }
+
+    /// Runs the kill command and waits for it. Where there is no shell, the command's own process is all that can
+    /// be reached, and only from this machine.
+    async fn kill(&self, signal: &str) -> Result<(), RunError> {
+        let argv = ["/bin/sh", "-c", KILL, "sh", &self.marker, signal].map(str::to_owned).to_vec();
+        let spec = ExecSpec { argv, env: Vec::new(), workdir: None, user: None, stdin: false, tty: None };
+        let exec = self.engine.exec_create(&self.container, &spec).await?;
+        let mut stream = self.engine.exec_start(&exec, false).await?;
+        while stream.output.next().await.is_some_and(|piece| piece.is_ok()) {}
+        Ok(())
+    }
+
+    /// Sends a signal to every process of the command.
+    pub(super) async fn signal(&self, signal: i32) -> Result<(), RunError> {
+        self.kill(&signal.to_string()).await
+    }
+
+    /// The stream has ended, or is not awaited any longer: what does the engine say?
+    async fn finish(&mut self, held: bool) -> Result<Progress, RunError> {
+        if held && self.ending.is_none() && !self.options.keep_leftovers {
+            self.kill("KILL").await?;
+        }
+        let until = Instant::now() + CODE_WITHIN;
+        let mut pause = Duration::from_millis(1);
+        let code = loop {
+            let facts = match self.engine.exec_inspect(&self.exec).await {
+                Ok(facts) => facts,
+                Err(error) => return self.lost(&error),
+            };
+            match facts.exit_code {
+                Some(code) if !facts.running => break Some(code),
+                _ if Instant::now() >= until => break None,
+                _ => tokio::time::sleep(pause).await,
+            }
+            pause = (pause * 2).min(Duration::from_millis(100));
+        };
+        Ok(Progress::Done(Box::new(self.outcome(code.and_then(|code| i32::try_from(code).ok())))))
+    }
+
+    /// The engine or the container went away: an outcome of its own, not an error of the caller.
+    fn lost(&self, error: &EngineError) -> Result<Progress, RunError> {
+        tracing::debug!(%error, "engine lost under a command");
+        let mut outcome = self.outcome(None);
+        outcome.death = Death::EngineLost;
+        Ok(Progress::Done(Box::new(outcome)))
+    }
+
+    fn outcome(&self, code: Option<i32>) -> Outcome {
+        let start_failure = code.and_then(|code| self.start_failure(code));
+        let death = match (self.ending, code) {
+            (Some(ending), _) => ending.death,
+            (None, None) => Death::EngineLost,
+            (None, Some(_)) if start_failure.is_some() => Death::NotStarted,
+            (None, Some(_)) => Death::Exit,
+        };
+        let [stdout_bytes, stderr_bytes] = self.bytes;
+        Outcome {
+            death,
+            certainty: Certainty::Certain,
+            code: code.filter(|_| start_failure.is_none()),
+            signal: None,
+            start_failure,
+            errno: 0,
+            wall: self.started.elapsed(),
+            usage: None,
+            processes: None,
+            stdout_bytes,
+            stderr_bytes,
+            full: Vec::new(),
+            transport: Transport::Engine,
+        }
+    }
+
+    /// The engine reports a failed start as output and code 126 or 127; its words tell the step.
+    fn start_failure(&self, code: i32) -> Option<StartFailure> {
+        let text = String::from_utf8_lossy(&self.head);
+        if !matches!(code, 126 | 127) || !text.starts_with("OCI runtime exec failed") {
+            return None;
+        }
+        let missing = text.contains("no such file or directory") || text.contains("executable file not found");
+        Some(if text.contains("chdir to cwd") || text.contains("cwd") {
+            StartFailure::Workdir
+        } else if missing && self.shell && text.contains(&self.argv0) {
+            StartFailure::Shell
+        } else if missing {
+            StartFailure::NotFound
+        } else {
+            StartFailure::NotExecutable
+        })
+    }
+
+    /// Writes to standard input; a command that takes no more is no error, it will end.
+    pub(super) async fn write(&mut self, data: &[u8]) -> Result<(), RunError> {
+        if self.stream.input.write_all(data).await.is_ok() && self.stream.input.flush().await.is_ok() {
+            self.written += u64::try_from(data.len()).unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// Ends standard input; on a terminal by its end-of-input character.
+    pub(super) async fn close_input(&mut self) -> Result<(), RunError> {
+        if self.options.tty.is_some() {
+            return self.write(b"\x04").await;
+        }
+        let input: Pin<&mut _> = self.stream.input.as_mut();
+        let _ = { input }.shutdown().await;
+        Ok(())
+    }
+
+    /// Gives the terminal a new size.
+    pub(super) async fn resize(&self, rows: u16, cols: u16) -> Result<(), RunError> {
+        Ok(self.engine.exec_resize(&self.exec, rows, cols).await?)
+    }
+}

@@ -1,0 +1,232 @@
+//! Starts a command under a permit and follows it to its end, over either road.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::engine_run::EngineRun;
+use super::link::{Channel, Event};
+use super::{Link, Outcome, Plan, RunError, Setting, Transport};
+use crate::approvals::Permit;
+use crate::engine::{ContainerId, Engine};
+use crate::wire::{CommandId, Spawn, Stream};
+
+/// How a command is run. Times are limits on the whole command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Standard input stays open for [`Running::write`]; otherwise it is at its end at once.
+    pub stdin: bool,
+    /// A terminal of this many rows and columns instead of pipes.
+    pub tty: Option<(u16, u16)>,
+    /// The command is ended this long after its start; `None` is never (spec `exec.md` §5.2).
+    pub timeout: Option<Duration>,
+    /// The command is ended when it has printed nothing for this long.
+    pub silence: Option<Duration>,
+    /// Time between TERM and KILL (spec `exec.md` §5.1: 5 s).
+    pub grace: Duration,
+    /// How long output is awaited after the command's own process ended while something else holds it open.
+    pub drain: Duration,
+    /// How long the command may live without its owner (design §10: 30 s for a foreground command).
+    pub lease: Option<Duration>,
+    /// Background processes of a finished command are left alone instead of ended.
+    pub keep_leftovers: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            stdin: false,
+            tty: None,
+            timeout: Some(Duration::from_secs(1800)),
+            silence: None,
+            grace: Duration::from_secs(5),
+            drain: Duration::from_millis(250),
+            lease: Some(Duration::from_secs(30)),
+            keep_leftovers: false,
+        }
+    }
+}
+
+/// The way into a sandbox.
+#[derive(Debug, Clone)]
+pub enum Road {
+    /// Its init.
+    Init(Link),
+    /// The engine's exec API.
+    Engine(Engine, ContainerId),
+}
+
+impl Road {
+    /// Its name.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Self::Init(_) => Transport::Init,
+            Self::Engine(..) => Transport::Engine,
+        }
+    }
+}
+
+/// Something that a running command does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// It runs as this process in the container.
+    Started(i32),
+    /// It printed these bytes.
+    Output(Stream, Bytes),
+    /// It has taken standard input up to here; with `closed` it takes no more.
+    Input {
+        /// Bytes since the start.
+        taken: u64,
+        /// It closed its end.
+        closed: bool,
+    },
+    /// It ended. Nothing follows.
+    Done(Box<Outcome>),
+}
+
+/// A command on its way. Dropped before its end, it is ended.
+#[derive(Debug)]
+pub struct Running {
+    via: Via,
+    id: CommandId,
+    shell: bool,
+    grace: Duration,
+    written: u64,
+    done: bool,
+}
+
+#[derive(Debug)]
+enum Via {
+    Init(Channel),
+    Engine(Box<EngineRun>),
+}
+
+/// Starts what the permit allows, and nothing else.
+pub async fn start(
+    permit: &Permit,
+    setting: &Setting,
+    options: &Options,
+    road: &Road,
+) -> Result<Running, RunError> {
+    let plan = Plan::new(permit, setting, options.tty.is_some());
+    let id = fresh_id()?;
+    tracing::debug!(permit = permit.digest(), %id, road = ?road.transport(), "start");
+    let shell = plan.shell;
+    let via = match road {
+        Road::Init(link) => Via::Init(link.spawn(request(id, plan, options))?),
+        Road::Engine(engine, container) => {
+            Via::Engine(Box::new(EngineRun::start(engine, container, id, plan, options).await?))
+        }
+    };
+    Ok(Running { via, id, shell, grace: options.grace, written: 0, done: false })
+}
+
+fn fresh_id() -> Result<CommandId, RunError> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|error| RunError::Random { reason: error.to_string() })?;
+    Ok(CommandId(id))
+}
+
+fn request(id: CommandId, plan: Plan, options: &Options) -> Spawn {
+    let millis = |time: Option<Duration>| {
+        time.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1))
+    };
+    let short = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    Spawn {
+        id,
+        argv: plan.argv.into_iter().map(String::into_bytes).collect(),
+        env: plan.env.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect(),
+        cwd: plan.workdir.into_bytes(),
+        stdin: options.stdin,
+        pty: options.tty.unwrap_or_default(),
+        timeout_ms: millis(options.timeout),
+        silence_ms: millis(options.silence),
+        grace_ms: short(options.grace),
+        drain_ms: short(options.drain),
+        lease_ms: millis(options.lease),
+        keep_leftovers: options.keep_leftovers,
+        ring: 0,
+    }
+}
+
+impl Running {
+    /// The command's name, for [`Link::attach`] from another process.
+    pub fn id(&self) -> CommandId {
+        self.id
+    }
+
+    /// What happens next. After [`Progress::Done`] nothing does.
+    pub async fn next(&mut self) -> Result<Progress, RunError> {
+        let progress = match &mut self.via {
+            Via::Init(channel) => init_progress(channel.next().await?, self.shell)?,
+            Via::Engine(run) => run.next().await?,
+        };
+        self.done |= matches!(progress, Progress::Done(_));
+        Ok(progress)
+    }
+
+    /// Sends bytes to standard input. Returns at once; [`Progress::Input`] tells how far they have got, and no more
+    /// than 256 KiB may be under way.
+    pub async fn write(&mut self, data: Vec<u8>) -> Result<(), RunError> {
+        let offset = self.written;
+        self.written += u64::try_from(data.len()).unwrap_or(0);
+        match &mut self.via {
+            Via::Init(channel) => Ok(channel.stdin(offset, data, false)?),
+            Via::Engine(run) => run.write(&data).await,
+        }
+    }
+
+    /// Ends standard input.
+    pub async fn close_input(&mut self) -> Result<(), RunError> {
+        match &mut self.via {
+            Via::Init(channel) => Ok(channel.stdin(self.written, Vec::new(), true)?),
+            Via::Engine(run) => run.close_input().await,
+        }
+    }
+
+    /// Ends the command and everything it started; [`Progress::Done`] tells the result.
+    pub fn kill(&mut self) -> Result<(), RunError> {
+        match &mut self.via {
+            Via::Init(channel) => Ok(channel.kill(self.grace)?),
+            Via::Engine(run) => {
+                run.cancel();
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a signal to every process of the command.
+    pub async fn signal(&mut self, signal: i32) -> Result<(), RunError> {
+        match &mut self.via {
+            Via::Init(channel) => Ok(channel.signal(signal)?),
+            Via::Engine(run) => run.signal(signal).await,
+        }
+    }
+
+    /// Gives the terminal a new size.
+    pub async fn resize(&mut self, rows: u16, cols: u16) -> Result<(), RunError> {
+        match &mut self.via {
+            Via::Init(channel) => Ok(channel.resize(rows, cols)?),
+            Via::Engine(run) => run.resize(rows, cols).await,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let (false, Via::Init(channel)) = (self.done, &self.via) {
+            // Best effort: where the connection is gone, the lease ends the command.
+            let _ = channel.kill(self.grace);
+        }
+    }
+}
+
+fn init_progress(event: Event, shell: bool) -> Result<Progress, RunError> {
+    Ok(match event {
+        Event::Started { pid, .. } => Progress::Started(pid),
+        Event::Output { stream, data, .. } => Progress::Output(stream, data),
+        Event::StdinTaken { offset, closed } => Progress::Input { taken: offset, closed },
+        Event::Exit(exit) => Progress::Done(Box::new(Outcome::from_exit(*exit, shell))),
+        Event::Refused { reason, errno } => return Err(super::LinkError::Refused { reason, errno }.into()),
+    })
+}
