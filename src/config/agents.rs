@@ -52,6 +52,11 @@ pub(super) fn read(agents: &Block<'_>) -> Vec<Agent> {
     read
 }
 
+/// `agents.ownership: "explicit"`: no agent is the default by its place in the file.
+pub(super) fn explicit_ownership(agents: &Block<'_>) -> bool {
+    agents.has("ownership") && agents.text("ownership").is_some_and(|set| set.value.trim() == "explicit")
+}
+
 fn one(name: &Set<String>, block: &Block<'_>) -> Option<Agent> {
     let id = AgentId::parse(&name.value)
         .map_err(|error| block.problem_at(&name.key, error.to_string(), "use letters, digits, - and _"))

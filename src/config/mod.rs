@@ -65,6 +65,7 @@ pub struct Config {
     default_workspace: Option<reader::Set<String>>,
     exec: exec::ExecLayer,
     agents: Vec<Agent>,
+    explicit_ownership: bool,
 }
 
 impl Config {
@@ -89,10 +90,18 @@ impl Config {
             defaults.as_ref().and_then(|defaults| defaults.text("workspace")),
             tools.as_ref().and_then(exec::ExecLayer::read).unwrap_or_default(),
             blocks.as_ref().map(agents::read).unwrap_or_default(),
+            blocks.as_ref().is_some_and(agents::explicit_ownership),
         );
         reader.finish()?;
-        let (defaults, default_workspace, exec, agents) = config;
-        Ok(Self { document: Arc::new(document), defaults, default_workspace, exec, agents })
+        let (defaults, default_workspace, exec, agents, explicit_ownership) = config;
+        Ok(Self {
+            document: Arc::new(document),
+            defaults,
+            default_workspace,
+            exec,
+            agents,
+            explicit_ownership,
+        })
     }
 
     /// Where a key (`agents.defaults.sandbox.docker.binds[0]`) is written.
@@ -133,7 +142,7 @@ impl Config {
 
     /// The agent's workspace on the host, absolute.
     pub fn agent_workspace(&self, id: &AgentId, places: &Places) -> Result<PathBuf, ConfigError> {
-        let is_default = *id == self.default_agent();
+        let is_default = self.owns_default_workspace(id);
         let own = self.agent(id).and_then(|agent| agent.workspace.as_ref());
         let set = own.or_else(|| self.default_workspace.as_ref().filter(|_| is_default));
         match set {
@@ -151,6 +160,15 @@ impl Config {
     /// The exec settings that hold for an agent.
     pub fn exec(&self, id: &AgentId) -> ResolvedExec {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
+    /// Whether the workspace without a name is this agent's. With explicit ownership no agent inherits it by
+    /// being the first in the file.
+    fn owns_default_workspace(&self, id: &AgentId) -> bool {
+        if self.explicit_ownership && !self.agents.iter().any(|agent| agent.default) {
+            return *id == AgentId::main();
+        }
+        *id == self.default_agent()
     }
 
     fn agent(&self, id: &AgentId) -> Option<&Agent> {

@@ -92,7 +92,7 @@ pub struct ResolvedSandbox {
     pub agent: AgentId,
     /// Which of its sessions are sandboxed.
     pub mode: Mode,
-    /// The backend's id, lower case.
+    /// The backend's id as written; see [`ResolvedSandbox::backend_id`].
     pub backend: String,
     /// What shares a sandbox.
     pub scope: Scope,
@@ -116,6 +116,11 @@ impl ResolvedSandbox {
     /// `None` where the built-in value holds. [`Config::origin`] tells where the key stands.
     pub fn key(&self, setting: &str) -> Option<&str> {
         self.keys.get(setting).map(String::as_str)
+    }
+
+    /// The backend's id for comparing: lower case.
+    pub fn backend_id(&self) -> String {
+        self.backend.to_lowercase()
     }
 
     /// The rules for this sandbox's binds. `roots` are the effective workspace and the agent's workspace.
@@ -177,7 +182,7 @@ pub(super) fn resolve(
     Ok(ResolvedSandbox {
         agent: id.clone(),
         mode,
-        backend: backend.map_or_else(|| "docker".to_owned(), |text| text.trim().to_lowercase()),
+        backend: backend.map_or_else(|| "docker".to_owned(), |text| text.trim().to_owned()),
         scope,
         workspace_access: access.unwrap_or_default(),
         workspace_root,

@@ -144,6 +144,9 @@ fn list_and_entries_and_the_default_agent() {
     assert_eq!(error.report().code, "CRL-CONFIG-005");
     let order = "{agents: {entries: {z: {}, b: {}}}}";
     assert_eq!(parse(order).unwrap().default_agent().as_str(), "z", "the first in the text");
+    let explicit = "{agents: {ownership: 'explicit', entries: {a: {}, b: {}}}}";
+    assert_eq!(sandbox(explicit, "a").agent_workspace, Path::new("/home/u/.openclaw/workspace-a"));
+    assert_eq!(sandbox(order, "z").agent_workspace, Path::new("/home/u/.openclaw/workspace"));
     let twice = "{agents: {list: [{id: 'a'}], entries: {A: {}}}}";
     assert!(problems(twice)[0].1.contains("configured at agents.list[0] already"));
 }

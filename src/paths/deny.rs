@@ -1,5 +1,6 @@
 //! Host paths that no sandbox gets, whatever flag is set.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::deny_table::{self as table, Reach};
@@ -93,6 +94,7 @@ struct Entry {
 #[derive(Debug, Clone, Default)]
 pub struct DenyList {
     entries: Vec<Entry>,
+    known: HashSet<(PathBuf, Reach)>,
     state_dirs: Vec<PathBuf>,
 }
 
@@ -158,17 +160,25 @@ impl DenyList {
 
     fn add(&mut self, path: PathBuf, reach: Reach, group: DenyGroup) {
         let path = lexical::clean(path);
-        if path != Path::new("/")
-            && !self.entries.iter().any(|entry| entry.path == path && entry.reach == reach)
-        {
+        if path != Path::new("/") && self.known.insert((path.clone(), reach)) {
             self.entries.push(Entry { path, reach, group });
         }
     }
 
     /// Appends where each entry really lies; entries as written keep their place at the front.
+    ///
+    /// Most entries do not exist and share a few parents, which are resolved once each.
     fn add_resolved(&mut self) {
+        let mut parents: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
         for entry in self.entries.clone() {
-            if let Ok(real) = resolve::resolve(&entry.path) {
+            let (Some(parent), Some(name)) = (entry.path.parent(), entry.path.file_name()) else { continue };
+            let real = if entry.path.is_symlink() {
+                resolve::resolve(&entry.path).ok()
+            } else {
+                let known = parents.entry(parent.to_owned()).or_insert_with(|| resolve::resolve(parent).ok());
+                known.as_ref().map(|parent| parent.join(name))
+            };
+            if let Some(real) = real {
                 self.add(real, entry.reach, entry.group);
             }
         }

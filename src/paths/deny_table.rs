@@ -3,7 +3,7 @@
 use super::deny::{DenyGroup, DenyGroup as G};
 
 /// How far an entry reaches. Every entry also refuses its own ancestors, which would bring it along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Reach {
     /// The path and everything below it.
     Tree,
