@@ -208,6 +208,11 @@ fn variables(block: &Block<'_>) -> Option<Vec<Set<(String, String)>>> {
     let vars = block.open("env")?;
     let variable = |written: &str| {
         let name = written.trim();
+        // The value may be a secret; it is never shown.
+        if !vars.raw(written)?.value.is_string() {
+            vars.problem(written, "must be a string", "write the value in quotes");
+            return None;
+        }
         let set = vars.text(written)?;
         if let Some(wrong) = env::bad_name(name).or_else(|| env::bad_value(&set.value)) {
             vars.problem(written, wrong, "rename it, or write the value on one line");

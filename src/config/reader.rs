@@ -70,12 +70,16 @@ impl<'a> Reader<'a> {
 
     /// Notes a problem with a key.
     pub fn problem(&self, key: &str, message: impl Into<String>, fix: impl Into<String>) {
-        self.problems.borrow_mut().push(Problem {
+        let problem = Problem {
             key: key.to_owned(),
             origin: self.document.origin(key),
             message: message.into(),
             fix: fix.into(),
-        });
+        };
+        let mut problems = self.problems.borrow_mut();
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
     }
 
     fn wrong_type(&self, key: &str, wanted: &str, got: &Value) {
@@ -152,8 +156,7 @@ impl<'a> Block<'a> {
 
     /// A member that is a block whose other members are none of this reader's business.
     pub fn open(&self, name: &str) -> Option<Block<'a>> {
-        let value = self.map.get(name)?;
-        let path = self.key(name);
+        let (path, value) = self.value(name)?;
         let Some(map) = value.as_object() else {
             self.reader.wrong_type(&path, "an object", value);
             return None;
@@ -161,14 +164,14 @@ impl<'a> Block<'a> {
         Some(Block { reader: self.reader, map, path })
     }
 
-    /// A member that is a block with no other members than `known`, and none of them twice.
+    /// A member that is a block with no other members than `known`.
     pub fn closed(&self, name: &str, known: &[&str]) -> Option<Block<'a>> {
         let block = self.open(name)?;
         block.only(known);
         Some(block)
     }
 
-    /// Reports members that are not `known`, and known ones that are written twice.
+    /// Reports members that are not `known`.
     pub fn only(&self, known: &[&str]) {
         for name in self.map.keys() {
             let key = self.key(name);
@@ -178,16 +181,13 @@ impl<'a> Block<'a> {
                     None => format!("remove it; known here are {}", known.join(", ")),
                 };
                 self.reader.problem(&key, format!("unknown key {name:?}"), fix);
-            } else if self.reader.document.repeated(&key) {
-                self.reader.problem(&key, "is written twice; only the last counts", "keep one of them");
             }
         }
     }
 
     /// A list of blocks, for lists of named things.
     pub fn blocks(&self, name: &str) -> Vec<Block<'a>> {
-        let Some(value) = self.map.get(name) else { return Vec::new() };
-        let path = self.key(name);
+        let Some((path, value)) = self.value(name) else { return Vec::new() };
         let Some(items) = value.as_array() else {
             self.reader.wrong_type(&path, "a list", value);
             return Vec::new();
@@ -212,9 +212,14 @@ impl<'a> Block<'a> {
         names
     }
 
+    /// Every reading passes here. A key that is written twice is a problem: the first is what a person sees.
     fn value(&self, name: &str) -> Option<(String, &'a Value)> {
         let value = self.map.get(name)?;
-        Some((self.key(name), value))
+        let key = self.key(name);
+        if self.reader.document.repeated(&key) {
+            self.reader.problem(&key, "is written twice; only the last counts", "keep one of them");
+        }
+        Some((key, value))
     }
 
     /// A string, with variables filled in, not trimmed.

@@ -230,6 +230,9 @@ fn refused_at_the_level_of_the_text() {
     assert!(parse(&deep).unwrap_err().to_string().contains("deeper"));
     assert!(problems("{agents: []}")[0].1.contains("must be an object"));
     assert!(problems("{agents: {defaults: {sandbox: {mode: 'all', mode: 'off'}}}}")[0].1.contains("twice"));
+    assert_eq!(problems("{agents: {defaults: {sandbox: {}}}, agents: {}}")[0].0, "agents");
+    let secret = problems("{agents: {defaults: {sandbox: {docker: {env: {A_TOKEN: 4711}}}}}}");
+    assert!(secret.len() == 1 && !secret[0].1.contains("4711"), "{secret:?}");
     assert!(problems("{agents: {defaults: {sandbox: {workspaceRoot: '${NOPE}'}}}}")[0].1.contains("NOPE"));
 }
 

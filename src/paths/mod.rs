@@ -37,4 +37,4 @@ pub use hold::{HeldSource, HoldError, SourceIdentity};
 pub use policy::BindPolicy;
 pub use validate::{ValidBind, validate, validate_all};
 pub use workdir::{GuestDir, WorkdirError, guest_dir};
-pub use workspace::{WorkspaceError, check_workspace};
+pub use workspace::{WorkspaceError, check_place, check_workspace};

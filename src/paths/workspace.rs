@@ -61,31 +61,37 @@ impl Diagnose for WorkspaceError {
     }
 }
 
-/// Checks a directory that a user wants as workspace and returns it resolved.
+/// Checks a directory that a user wants as workspace and returns it resolved. It must exist.
 ///
-/// `own` are workspaces that the state directory holds by design (an agent's own); they are exempt from the
-/// rule about the state directory, from no other.
+/// `own` are as for [`check_place`].
 pub fn check_workspace(dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, WorkspaceError> {
+    let resolved = check_place(dir, deny, own)?;
+    if resolved.is_dir() { Ok(resolved) } else { Err(WorkspaceError::NotADirectory(resolved)) }
+}
+
+/// Checks a place where workspaces may be made, such as the configured root of sandboxes, and returns it
+/// resolved. It may be missing still.
+///
+/// `own` are places that the state directory holds by design (an agent's workspace, the root of sandboxes);
+/// they are exempt from the rule about the state directory, from no other.
+pub fn check_place(dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, WorkspaceError> {
     let written = std::path::absolute(dir).map_err(|_| WorkspaceError::NotADirectory(dir.to_owned()))?;
     let clean = lexical::clean(&written);
-    let refuse = |hit, resolved: &Path| WorkspaceError::Denied {
-        written: dir.to_owned(),
-        resolved: resolved.to_owned(),
-        hit,
-    };
     let own = super::deny::both_spellings(own.iter());
-    if let Some(hit) = deny.hit(&clean, &own) {
-        return Err(refuse(hit, &clean));
-    }
+    let judge = |resolved: &Path| match deny.hit(resolved, &own) {
+        None => Ok(()),
+        Some(hit) => {
+            Err(WorkspaceError::Denied { written: dir.to_owned(), resolved: resolved.to_owned(), hit })
+        }
+    };
+    judge(&clean)?;
     let resolved = resolve::resolve(&clean)
         .map_err(|source| WorkspaceError::Unresolved { written: dir.to_owned(), source })?;
-    if let Some(hit) = deny.hit(&resolved, &own) {
-        return Err(refuse(hit, &resolved));
-    }
+    judge(&resolved)?;
     if resolved.to_str().is_none_or(|text| lexical::unreadable(text).is_some()) {
         return Err(WorkspaceError::NotText(resolved));
     }
-    if resolved.is_dir() { Ok(resolved) } else { Err(WorkspaceError::NotADirectory(resolved)) }
+    Ok(resolved)
 }
 
 #[cfg(test)]
@@ -117,6 +123,9 @@ mod tests {
         for refused in [&home, &home.join("project/e"), &state, &state.join("creel"), &root] {
             assert!(matches!(check(refused), Err(WorkspaceError::Denied { .. })), "{refused:?}");
         }
+        let root = state.join("sandboxes");
+        assert_eq!(check_place(&root, &deny, std::slice::from_ref(&root)).unwrap(), root);
+        assert!(check_place(&root, &deny, &[]).is_err());
         assert!(matches!(check(&home.join("none")), Err(WorkspaceError::NotADirectory(_))));
     }
 }
