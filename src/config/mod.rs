@@ -1,1 +1,198 @@
-//! To be filled.
+//! The configuration: JSON5 into typed values that remember where they were written.
+//!
+//! A file is parsed once ([`document`]), read into layers with every problem collected ([`reader`]), and merged
+//! per agent on demand ([`Config::sandbox`], [`Config::exec`]). Sections that creel does not read are passed
+//! over; inside those that it reads, an unknown key is an error, because a misspelt security key must not be
+//! ignored.
+//!
+//! | file | concern |
+//! |---|---|
+//! | [`locate`] | which file |
+//! | [`index`] | where in the text each key stands |
+//! | [`document`] | file, text, values, positions |
+//! | [`reader`] | typed reading that collects problems |
+//! | [`substitute`] | `${NAME}` in strings |
+//! | [`size`] | `512m` into bytes, by the engine's rules |
+//! | [`limits`] | memory, processors, ulimits |
+//! | [`network`] | network modes and profiles that are refused |
+//! | [`env`] | environment names and values |
+//! | [`docker`], [`sandbox`], [`exec`], [`agents`] | one block of the configuration each |
+//! | [`resolved`] | the merged values for one agent |
+
+mod agents;
+pub mod docker;
+pub mod document;
+pub mod env;
+mod error;
+pub mod exec;
+pub mod index;
+pub mod limits;
+pub mod locate;
+pub mod network;
+pub mod reader;
+pub mod resolved;
+pub mod sandbox;
+pub mod size;
+pub mod substitute;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::session::{self, AgentId};
+
+pub use agents::Agent;
+pub use document::{Document, Origin};
+pub use error::{ConfigError, Problem};
+pub use exec::ResolvedExec;
+pub use locate::{Located, locate};
+pub use resolved::{BindEntry, DockerSettings, Prune, ResolvedSandbox};
+pub use sandbox::{Mode, WorkspaceAccess};
+
+/// Where relative things belong: values, so that reading a configuration needs no environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The home that `~` stands for.
+    pub home: Option<PathBuf>,
+    /// The state directory.
+    pub state: PathBuf,
+}
+
+/// A configuration that was read and found sound.
+#[derive(Debug, Clone)]
+pub struct Config {
+    document: Arc<Document>,
+    defaults: sandbox::SandboxLayer,
+    default_workspace: Option<reader::Set<String>>,
+    exec: exec::ExecLayer,
+    agents: Vec<Agent>,
+    explicit_ownership: bool,
+}
+
+impl Config {
+    /// Reads what [`locate`] found; a default file that does not exist is an empty configuration.
+    pub fn load(located: &Located, var: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        match document::read(located)? {
+            Some(text) => Self::parse(&text, &located.path, var),
+            None => Self::parse("{}", &located.path, var),
+        }
+    }
+
+    /// Reads a configuration from text. `file` is named in messages; `var` gives variables for `${NAME}`.
+    pub fn parse(text: &str, file: &Path, var: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let document = Document::parse(text, file)?;
+        let reader = reader::Reader::new(&document, var);
+        let root = reader.root();
+        let blocks = root.as_ref().and_then(|root| root.open("agents"));
+        let defaults = blocks.as_ref().and_then(|agents| agents.open("defaults"));
+        let tools = root.as_ref().and_then(|root| root.open("tools"));
+        let config = (
+            defaults.as_ref().and_then(sandbox::SandboxLayer::read).unwrap_or_default(),
+            defaults.as_ref().and_then(|defaults| defaults.text("workspace")),
+            tools.as_ref().and_then(exec::ExecLayer::read).unwrap_or_default(),
+            blocks.as_ref().map(agents::read).unwrap_or_default(),
+            blocks.as_ref().is_some_and(agents::explicit_ownership),
+        );
+        reader.finish()?;
+        let (defaults, default_workspace, exec, agents, explicit_ownership) = config;
+        Ok(Self {
+            document: Arc::new(document),
+            defaults,
+            default_workspace,
+            exec,
+            agents,
+            explicit_ownership,
+        })
+    }
+
+    /// Where a key (`agents.defaults.sandbox.docker.binds[0]`) is written.
+    pub fn origin(&self, key: &str) -> Option<Origin> {
+        self.document.origin(key)
+    }
+
+    /// The file that was read, or that would have been.
+    pub fn file(&self) -> &Path {
+        self.document.file()
+    }
+
+    /// The agents that are configured by name, in their order.
+    pub fn agents(&self) -> &[Agent] {
+        &self.agents
+    }
+
+    /// The agent that is meant when none is named: the one marked so, else `main` where it exists or nothing
+    /// is configured, else the first.
+    pub fn default_agent(&self) -> AgentId {
+        let main = AgentId::main();
+        let marked = self.agents.iter().find(|agent| agent.default);
+        let named = marked.or_else(|| self.agents.iter().find(|agent| agent.id == main));
+        named.or_else(|| self.agents.first()).map_or(main, |agent| agent.id.clone())
+    }
+
+    /// Refuses an agent that is not configured, naming the nearest that is.
+    pub fn known_agent(&self, id: &AgentId) -> Result<(), ConfigError> {
+        if self.agent(id).is_some() || *id == self.default_agent() {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
+        Err(ConfigError::UnknownAgent {
+            agent: id.to_string(),
+            nearest: reader::nearest(id.as_str(), &known).map(str::to_owned),
+        })
+    }
+
+    /// The agent's workspace on the host, absolute.
+    pub fn agent_workspace(&self, id: &AgentId, places: &Places) -> Result<PathBuf, ConfigError> {
+        let is_default = self.owns_default_workspace(id);
+        let own = self.agent(id).and_then(|agent| agent.workspace.as_ref());
+        let set = own.or_else(|| self.default_workspace.as_ref().filter(|_| is_default));
+        match set {
+            Some(set) => self.host_path(set, places),
+            None => Ok(session::agent_workspace(&places.state, id, is_default)),
+        }
+    }
+
+    /// The sandbox settings that hold for an agent. An agent that is not configured has the defaults.
+    pub fn sandbox(&self, id: &AgentId, places: &Places) -> Result<ResolvedSandbox, ConfigError> {
+        let own = self.agent(id).map(|agent| &agent.sandbox);
+        resolved::resolve(self, &self.defaults, own, id, places)
+    }
+
+    /// The exec settings that hold for an agent.
+    pub fn exec(&self, id: &AgentId) -> ResolvedExec {
+        ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
+    /// Whether the workspace without a name is this agent's. With explicit ownership no agent inherits it by
+    /// being the first in the file.
+    fn owns_default_workspace(&self, id: &AgentId) -> bool {
+        if self.explicit_ownership && !self.agents.iter().any(|agent| agent.default) {
+            return *id == AgentId::main();
+        }
+        *id == self.default_agent()
+    }
+
+    fn agent(&self, id: &AgentId) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.id == *id)
+    }
+
+    /// A configured host path: `~` expanded, cleaned, absolute.
+    fn host_path(&self, set: &reader::Set<String>, places: &Places) -> Result<PathBuf, ConfigError> {
+        let path = crate::paths::lexical::expand_home(set.value.trim(), places.home.as_deref());
+        if path.is_absolute() {
+            return Ok(crate::paths::lexical::clean(path));
+        }
+        Err(self.problem(
+            &set.key,
+            format!("{:?} is not an absolute path", set.value),
+            "begin it with / or ~/",
+        ))
+    }
+
+    fn problem(&self, key: &str, message: String, fix: &str) -> ConfigError {
+        let problem = Problem { key: key.to_owned(), origin: self.origin(key), message, fix: fix.to_owned() };
+        ConfigError::Invalid { file: self.file().to_owned(), problems: vec![problem] }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,9 @@
-//! To be filled.
+//! Session keys, and the names and directories that follow from them. Pure.
+
+mod key;
+mod name;
+mod scope;
+
+pub use key::{AgentId, SessionError, SessionKey};
+pub use name::{container_name, slug};
+pub use scope::{Scope, ScopeKey, agent_workspace, sandbox_workspace};

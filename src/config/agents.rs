@@ -1,0 +1,72 @@
+//! `agents.entries.<id>` and `agents.list[]`: both spellings of the same thing.
+
+use super::exec::ExecLayer;
+use super::reader::{Block, Set};
+use super::sandbox::SandboxLayer;
+use crate::session::AgentId;
+
+/// What the configuration says of one agent.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// Its id, normalised.
+    pub id: AgentId,
+    /// The key of its block.
+    pub key: String,
+    /// Marked as the agent that is meant when none is named.
+    pub default: bool,
+    /// Its workspace as written.
+    pub workspace: Option<Set<String>>,
+    /// Its sandbox block.
+    pub sandbox: SandboxLayer,
+    /// Its `tools.exec` block.
+    pub exec: ExecLayer,
+}
+
+/// All agents, the list before the entries. Two blocks for one agent are a problem: neither would be complete.
+pub(super) fn read(agents: &Block<'_>) -> Vec<Agent> {
+    let listed = agents.blocks("list").into_iter().filter_map(|block| {
+        if !block.has("id") {
+            block.problem_at(block.path(), "has no id", "add id: \"<name>\"");
+            return None;
+        }
+        let id = block.word("id")?;
+        Some((id, block))
+    });
+    let entries = agents.open("entries");
+    let named = entries.iter().flat_map(|entries| {
+        entries.names().into_iter().filter_map(|name| {
+            let block = entries.open(name)?;
+            Some((Set { value: name.to_owned(), key: block.path().to_owned() }, block))
+        })
+    });
+    let mut read: Vec<Agent> = Vec::new();
+    for (name, block) in listed.chain(named) {
+        let Some(agent) = one(&name, &block) else { continue };
+        if let Some(before) = read.iter().find(|before| before.id == agent.id) {
+            let message = format!("agent {} is configured at {} already", agent.id, before.key);
+            block.problem_at(&name.key, message, "keep one of the two blocks");
+            continue;
+        }
+        read.push(agent);
+    }
+    read
+}
+
+/// `agents.ownership: "explicit"`: no agent is the default by its place in the file.
+pub(super) fn explicit_ownership(agents: &Block<'_>) -> bool {
+    agents.has("ownership") && agents.text("ownership").is_some_and(|set| set.value.trim() == "explicit")
+}
+
+fn one(name: &Set<String>, block: &Block<'_>) -> Option<Agent> {
+    let id = AgentId::parse(&name.value)
+        .map_err(|error| block.problem_at(&name.key, error.to_string(), "use letters, digits, - and _"))
+        .ok()?;
+    Some(Agent {
+        id,
+        key: block.path().to_owned(),
+        default: block.flag("default").is_some_and(|set| set.value),
+        workspace: block.word("workspace"),
+        sandbox: SandboxLayer::read(block).unwrap_or_default(),
+        exec: block.open("tools").as_ref().and_then(ExecLayer::read).unwrap_or_default(),
+    })
+}

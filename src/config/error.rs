@@ -1,0 +1,126 @@
+//! Why a configuration cannot be used.
+
+use std::path::PathBuf;
+
+use super::document::Origin;
+use crate::error::{Diagnose, Report};
+
+/// One thing that is wrong in a configuration that parses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The key concerned.
+    pub key: String,
+    /// Where it stands.
+    pub origin: Option<Origin>,
+    /// What is wrong.
+    pub message: String,
+    /// The smallest change that helps.
+    pub fix: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.origin {
+            Some(origin) => write!(f, "{origin}: {}", self.message),
+            None => write!(f, "{}: {}", self.key, self.message),
+        }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ConfigError {
+    /// A file that was named does not exist.
+    #[error("configuration file {path} does not exist")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// Who named it.
+        named_by: &'static str,
+    },
+    /// The file cannot be read.
+    #[error("configuration file {path} cannot be read: {reason}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's words, or the bound that was passed.
+        reason: String,
+    },
+    /// The text is no JSON5.
+    #[error("{at}: {message}")]
+    Syntax {
+        /// File, line and column.
+        at: Origin,
+        /// What the parser says.
+        message: String,
+    },
+    /// The text parses and holds values that do not hold.
+    #[error("{}", list(problems))]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// All of them, in the order of the text as far as known.
+        problems: Vec<Problem>,
+    },
+    /// An agent that is not configured.
+    #[error("agent {agent} is not configured")]
+    UnknownAgent {
+        /// Its id.
+        agent: String,
+        /// A configured one with a similar name.
+        nearest: Option<String>,
+    },
+}
+
+fn list(problems: &[Problem]) -> String {
+    let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    match lines.len() {
+        1 => lines.concat(),
+        count => format!("{count} problems in the configuration:\n  {}", lines.join("\n  ")),
+    }
+}
+
+/// Distinct fixes, in order.
+fn fixes(problems: &[Problem]) -> String {
+    let mut fixes: Vec<&str> = Vec::new();
+    for problem in problems {
+        if !fixes.contains(&problem.fix.as_str()) {
+            fixes.push(&problem.fix);
+        }
+    }
+    fixes.join("; ")
+}
+
+impl Diagnose for ConfigError {
+    fn report(&self) -> Report {
+        let (code, rule, fix) = match self {
+            Self::Missing { named_by, .. } => {
+                ("CRL-CONFIG-001", (*named_by).to_owned(), format!("make the file, or change {named_by}"))
+            }
+            Self::Io { path, .. } => (
+                "CRL-CONFIG-002",
+                path.display().to_string(),
+                "make it a readable file of less than 8 MiB of UTF-8 text".to_owned(),
+            ),
+            Self::Syntax { at, .. } => {
+                ("CRL-CONFIG-003", at.to_string(), "correct the JSON5 at this place".to_owned())
+            }
+            Self::Invalid { file, problems } => {
+                let first = problems.first().map_or_else(
+                    || file.display().to_string(),
+                    |p| p.origin.as_ref().map_or_else(|| p.key.clone(), ToString::to_string),
+                );
+                ("CRL-CONFIG-004", first, fixes(problems))
+            }
+            Self::UnknownAgent { nearest, .. } => (
+                "CRL-CONFIG-005",
+                "agents.entries".to_owned(),
+                nearest.as_ref().map_or_else(
+                    || "add the agent, or leave out --agent".to_owned(),
+                    |near| format!("did you mean {near}?"),
+                ),
+            ),
+        };
+        Report { code, message: self.to_string(), rule: Some(rule), fix }
+    }
+}

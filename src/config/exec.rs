@@ -1,0 +1,250 @@
+//! The block `tools.exec`, global and of each agent (spec `exec.md` §14.1).
+
+use super::reader::{Block, Set};
+
+const KEYS: &[&str] = &[
+    "host",
+    "mode",
+    "security",
+    "ask",
+    "node",
+    "timeoutSec",
+    "timeoutSeconds",
+    "backgroundMs",
+    "cleanupMs",
+    "notifyOnExit",
+    "notifyOnExitEmptySuccess",
+    "approvalRunningNoticeMs",
+    "pathPrepend",
+    "safeBins",
+    "safeBinTrustedDirs",
+    "safeBinProfiles",
+    "strictInlineEval",
+    "commandHighlighting",
+    "grantExpiryDays",
+    "reviewer",
+    "applyPatch",
+];
+const REVIEWER_KEYS: &[&str] = &["model", "timeoutMs", "thinking", "fastMode"];
+const APPLY_PATCH_KEYS: &[&str] = &["enabled", "workspaceOnly", "allowModels"];
+
+/// Seconds that a command may live where nothing else is configured.
+pub const DEFAULT_TIMEOUT_S: u64 = 1800;
+
+/// Where commands run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecHost {
+    /// In the sandbox where one is active, else beside the gateway.
+    #[default]
+    Auto,
+    /// In the sandbox or not at all.
+    Sandbox,
+    /// Beside the gateway.
+    Gateway,
+    /// On a paired machine.
+    Node,
+}
+
+/// How much a host execution is trusted; ordered, the least trusted first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Security {
+    /// Nothing runs.
+    Deny,
+    /// What is listed runs.
+    Allowlist,
+    /// Everything runs.
+    Full,
+}
+
+/// When a person is asked; ordered, the least often first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ask {
+    /// Never.
+    Off,
+    /// Where the list has no entry.
+    OnMiss,
+    /// Always.
+    Always,
+}
+
+/// The one-word policy that stands for a pair of security and ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecMode {
+    /// Nothing runs.
+    Deny,
+    /// What is listed runs, nobody is asked.
+    Allowlist,
+    /// What is not listed is asked.
+    Ask,
+    /// What is not listed is reviewed, then asked.
+    Auto,
+    /// Everything runs.
+    Full,
+}
+
+const SECURITY: &[(&str, Security)] =
+    &[("deny", Security::Deny), ("allowlist", Security::Allowlist), ("full", Security::Full)];
+const ASK: &[(&str, Ask)] = &[("off", Ask::Off), ("on-miss", Ask::OnMiss), ("always", Ask::Always)];
+
+/// What one layer says; `None` where it says nothing.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the fields are the keys of the block, documented in `ResolvedExec`")]
+pub struct ExecLayer {
+    pub host: Option<Set<ExecHost>>,
+    pub mode: Option<Set<ExecMode>>,
+    pub security: Option<Set<Security>>,
+    pub ask: Option<Set<Ask>>,
+    pub node: Option<Set<String>>,
+    pub timeout_s: Option<Set<u64>>,
+    pub background_ms: Option<Set<u64>>,
+    pub path_prepend: Option<Set<Vec<String>>>,
+    pub strict_inline_eval: Option<Set<bool>>,
+}
+
+impl ExecLayer {
+    /// Reads `exec` out of a block of tools.
+    pub fn read(tools: &Block<'_>) -> Option<Self> {
+        let block = &tools.closed("exec", KEYS)?;
+        let _ = block.closed("reviewer", REVIEWER_KEYS);
+        let _ = block.closed("applyPatch", APPLY_PATCH_KEYS);
+        let layer = Self {
+            host: block.choice(
+                "host",
+                &[
+                    ("auto", ExecHost::Auto),
+                    ("sandbox", ExecHost::Sandbox),
+                    ("gateway", ExecHost::Gateway),
+                    ("node", ExecHost::Node),
+                ],
+            ),
+            mode: block.choice(
+                "mode",
+                &[
+                    ("deny", ExecMode::Deny),
+                    ("allowlist", ExecMode::Allowlist),
+                    ("ask", ExecMode::Ask),
+                    ("auto", ExecMode::Auto),
+                    ("full", ExecMode::Full),
+                ],
+            ),
+            security: block.choice("security", SECURITY),
+            ask: block.choice("ask", ASK),
+            node: block.word("node"),
+            timeout_s: timeout(block),
+            background_ms: block.whole("backgroundMs", 1),
+            path_prepend: path_prepend(block),
+            strict_inline_eval: block.flag("strictInlineEval"),
+        };
+        one_policy(block, &layer);
+        Some(layer)
+    }
+}
+
+/// Both names are accepted; two different values are not.
+fn timeout(block: &Block<'_>) -> Option<Set<u64>> {
+    let (new, old) = (block.whole("timeoutSeconds", 1), block.whole("timeoutSec", 1));
+    if let (Some(new), Some(old)) = (&new, &old)
+        && new.value != old.value
+    {
+        let message = format!("{} and timeoutSec {} contradict each other", new.value, old.value);
+        block.problem("timeoutSeconds", message, "keep one of timeoutSeconds and timeoutSec");
+    }
+    new.or(old)
+}
+
+/// A colon or a NUL would make two entries of one, or none.
+fn path_prepend(block: &Block<'_>) -> Option<Set<Vec<String>>> {
+    let set = block.list("pathPrepend")?;
+    let entry = |item: Set<String>| {
+        let text = item.value.trim().to_owned();
+        if text.is_empty() || text.contains(':') || text.chars().any(char::is_control) {
+            let message = format!("{:?} is no directory for PATH", item.value);
+            block.problem_at(&item.key, message, "write one directory per entry");
+            return None;
+        }
+        Some(text)
+    };
+    Some(set.map(|items| items.into_iter().filter_map(entry).collect()))
+}
+
+/// `mode` stands for the pair; beside it the pair would be a second opinion.
+fn one_policy(block: &Block<'_>, layer: &ExecLayer) {
+    if layer.mode.is_none() || (layer.security.is_none() && layer.ask.is_none()) {
+        return;
+    }
+    let (security, ask) = (layer.security.as_ref().map(|s| s.value), layer.ask.as_ref().map(|a| a.value));
+    let same = match (security, ask) {
+        (Some(Security::Deny), None | Some(Ask::Off)) => Some("deny"),
+        (Some(Security::Allowlist), Some(Ask::Off)) => Some("allowlist"),
+        (Some(Security::Allowlist), Some(Ask::OnMiss)) => Some("ask"),
+        (Some(Security::Full), None | Some(Ask::Off)) => Some("full"),
+        _ => None,
+    };
+    let fix = match same {
+        Some(mode) => format!("keep mode: \"{mode}\" alone, which is the same as the pair"),
+        None => "keep either mode, or security and ask".to_owned(),
+    };
+    block.problem("mode", "stands beside security or ask, which it replaces", fix);
+}
+
+fn value<T: Clone>(set: Option<&Set<T>>) -> Option<T> {
+    set.map(|set| set.value.clone())
+}
+
+/// The exec settings that hold for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ResolvedExec {
+    /// Where commands run.
+    pub host: ExecHost,
+    /// The one-word policy, where the nearest layer has one.
+    pub mode: Option<ExecMode>,
+    /// Security, where the nearest layer has it; what is unset depends on the host.
+    pub security: Option<Security>,
+    /// Ask, likewise.
+    pub ask: Option<Ask>,
+    /// The paired machine that commands are bound to.
+    pub node: Option<String>,
+    /// Seconds that a command may live.
+    pub timeout_s: u64,
+    /// Milliseconds until a foreground command goes on in the background.
+    pub background_ms: u64,
+    /// Directories before PATH, as written: `~` is the guest's or the host's home where the command runs.
+    pub path_prepend: Vec<String>,
+    /// Inline evaluation needs approval.
+    pub strict_inline_eval: bool,
+}
+
+impl ResolvedExec {
+    /// The agent's values over the global ones; the policy keys as one layer (spec `exec.md` §14.2).
+    pub fn merge(global: &ExecLayer, agent: Option<&ExecLayer>) -> Self {
+        let none = ExecLayer::default();
+        let agent = agent.unwrap_or(&none);
+        // A mode replaces the inherited pair, a pair an inherited mode.
+        let pair = agent.security.is_some() || agent.ask.is_some();
+        let mode = agent.mode.as_ref().or(global.mode.as_ref().filter(|_| !pair));
+        let inherit = agent.mode.is_none();
+        let security = agent.security.as_ref().or(global.security.as_ref().filter(|_| inherit));
+        let ask = agent.ask.as_ref().or(global.ask.as_ref().filter(|_| inherit));
+        Self {
+            host: value(agent.host.as_ref().or(global.host.as_ref())).unwrap_or_default(),
+            mode: value(mode),
+            security: value(security),
+            ask: value(ask),
+            node: value(agent.node.as_ref().or(global.node.as_ref())),
+            timeout_s: value(agent.timeout_s.as_ref().or(global.timeout_s.as_ref()))
+                .unwrap_or(DEFAULT_TIMEOUT_S),
+            background_ms: value(agent.background_ms.as_ref().or(global.background_ms.as_ref()))
+                .map_or(10_000, |ms| ms.clamp(10, 120_000)),
+            path_prepend: value(agent.path_prepend.as_ref().or(global.path_prepend.as_ref()))
+                .unwrap_or_default(),
+            strict_inline_eval: value(
+                agent.strict_inline_eval.as_ref().or(global.strict_inline_eval.as_ref()),
+            )
+            .unwrap_or_default(),
+        }
+    }
+}

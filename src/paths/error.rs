@@ -1,0 +1,151 @@
+//! Why a bind is refused, in one shape for every rule.
+
+use std::path::PathBuf;
+
+use super::bind::BindSyntax;
+use super::deny::{DenyHit, Meets};
+use super::resolve::ResolveError;
+use crate::error::{Diagnose, Report};
+
+/// The rule that refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BindRefusal {
+    /// The text is no bind.
+    Syntax(BindSyntax),
+    /// The source leads nowhere that can be judged.
+    Unresolved(ResolveError),
+    /// The source is, or contains, a denied path.
+    Denied(DenyHit),
+    /// The source is a socket, device or pipe; reading one is talking to whoever listens.
+    SpecialFile(&'static str),
+    /// The source resolves to a path that is not text and cannot be told to the engine.
+    NotText,
+    /// The target belongs to a managed mount.
+    Reserved {
+        /// The reserved path.
+        reserved: String,
+        /// Whether the override flag would open it.
+        flag_opens: bool,
+    },
+    /// The target is one of the kernel's own file systems.
+    KernelTarget(&'static str),
+    /// The source lies outside the roots that this sandbox may mount.
+    OutsideRoots(Vec<PathBuf>),
+}
+
+/// A refused bind: what was written, where it leads, which rule, what helps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindError {
+    /// Key of the configuration that wrote the bind (`agents.defaults.sandbox.docker.binds[0]`), or the flag.
+    pub key: String,
+    /// The bind as written.
+    pub written: String,
+    /// The source that the rule looked at: as written and cleaned, or as resolved.
+    pub judged: Option<PathBuf>,
+    /// The rule.
+    pub refusal: Box<BindRefusal>,
+}
+
+impl std::error::Error for BindError {}
+
+impl std::fmt::Display for BindError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "bind {:?} is refused: {}", self.written, self.refusal.why())?;
+        match &self.judged {
+            Some(judged) if !self.written.starts_with(&*judged.to_string_lossy()) => {
+                write!(f, " (the source leads to {})", judged.display())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BindRefusal {
+    fn why(&self) -> String {
+        match self {
+            Self::Syntax(syntax) => syntax.to_string(),
+            Self::Unresolved(error) => error.to_string(),
+            Self::Denied(DenyHit { meets: Meets::Targets, blocked, group }) => {
+                format!("its source lies in {}, a denied host path ({})", blocked.display(), group.name())
+            }
+            Self::Denied(DenyHit { meets: Meets::Covers, blocked, group }) => {
+                format!(
+                    "its source brings {} along, a denied host path ({})",
+                    blocked.display(),
+                    group.name()
+                )
+            }
+            Self::SpecialFile(kind) => format!("its source is a {kind}"),
+            Self::NotText => "its source resolves to a path that is not UTF-8 text".to_owned(),
+            Self::Reserved { reserved, .. } => format!("its target meets {reserved}, which is reserved"),
+            Self::KernelTarget(path) => format!("its target lies in {path}, which the kernel provides"),
+            Self::OutsideRoots(roots) if roots.is_empty() => {
+                "its source lies outside the workspace, and no other root is allowed".to_owned()
+            }
+            Self::OutsideRoots(roots) => {
+                let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
+                format!("its source lies outside the allowed roots {}", roots.join(", "))
+            }
+        }
+    }
+
+    /// The rule's name in refusals and in `docs/compatibility.md`.
+    pub fn rule(&self) -> String {
+        match self {
+            Self::Syntax(syntax) => syntax.rule().to_owned(),
+            Self::Unresolved(_) => "bind-unresolvable".to_owned(),
+            Self::Denied(hit) => format!("bind-denied-{}", hit.group.name()),
+            Self::SpecialFile(_) => "bind-special-file".to_owned(),
+            Self::NotText => "bind-not-text".to_owned(),
+            Self::Reserved { .. } => "bind-reserved-target".to_owned(),
+            Self::KernelTarget(_) => "bind-kernel-target".to_owned(),
+            Self::OutsideRoots(_) => "bind-outside-roots".to_owned(),
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax(_) => "CRL-BIND-001",
+            Self::Unresolved(_) => "CRL-BIND-002",
+            Self::Denied(_) => "CRL-BIND-003",
+            Self::SpecialFile(_) => "CRL-BIND-004",
+            Self::NotText => "CRL-BIND-005",
+            Self::Reserved { .. } => "CRL-BIND-006",
+            Self::KernelTarget(_) => "CRL-BIND-007",
+            Self::OutsideRoots(_) => "CRL-BIND-008",
+        }
+    }
+
+    fn fix(&self) -> String {
+        match self {
+            Self::Syntax(syntax) => syntax.fix(),
+            Self::Unresolved(_) => "make the directory first, or write the path it leads to".to_owned(),
+            Self::Denied(DenyHit { meets: Meets::Covers, .. }) => {
+                "mount the one directory below it that is needed".to_owned()
+            }
+            Self::Denied(_) => "copy what is needed into the workspace; no flag opens this path".to_owned(),
+            Self::SpecialFile(_) => "mount a file or a directory".to_owned(),
+            Self::NotText => "rename the directory".to_owned(),
+            Self::Reserved { flag_opens: true, .. } => "choose another target; \
+                 dangerouslyAllowReservedContainerTargets opens this one and hides what is mounted there"
+                .to_owned(),
+            Self::Reserved { .. } | Self::KernelTarget(_) => {
+                "choose another target, for example /data".to_owned()
+            }
+            Self::OutsideRoots(_) => "move the data into the workspace, or set \
+                 dangerouslyAllowExternalBindSources beside this bind if it is meant"
+                .to_owned(),
+        }
+    }
+}
+
+impl Diagnose for BindError {
+    fn report(&self) -> Report {
+        Report {
+            code: self.refusal.code(),
+            message: self.to_string(),
+            rule: Some(format!("{} at {}", self.refusal.rule(), self.key)),
+            fix: self.refusal.fix(),
+        }
+    }
+}

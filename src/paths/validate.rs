@@ -1,0 +1,115 @@
+//! The verdict over one bind (spec `sandbox.md` §6.3); the first rule that fails wins.
+
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use super::bind::{BindSpec, Relabel};
+use super::error::{BindError, BindRefusal};
+use super::policy::BindPolicy;
+use super::{lexical, resolve};
+
+/// Targets that only the kernel fills.
+const KERNEL_TARGETS: &[&str] = &["/proc", "/sys", "/dev"];
+
+/// A bind that passed every rule. Mount `source_resolved`, never `source_written`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidBind {
+    /// Source as the configuration has it.
+    pub source_written: String,
+    /// Source with every link resolved.
+    pub source_resolved: String,
+    /// Absolute clean path in the container.
+    pub target: String,
+    /// Mounted read-only.
+    pub read_only: bool,
+    /// `SELinux` relabelling.
+    pub relabel: Option<Relabel>,
+    /// Key of the configuration that wrote the bind, or the flag.
+    pub key: String,
+}
+
+/// Judges one bind as written under `key`.
+///
+/// Looks at the file system to resolve links; the source may be missing still ([`super::hold`] demands it).
+pub fn validate(written: &str, key: &str, policy: &BindPolicy) -> Result<ValidBind, BindError> {
+    let refuse = |judged: Option<&Path>, refusal| BindError {
+        key: key.to_owned(),
+        written: written.to_owned(),
+        judged: judged.map(Path::to_owned),
+        refusal: Box::new(refusal),
+    };
+    let spec = BindSpec::parse(written).map_err(|error| refuse(None, BindRefusal::Syntax(error)))?;
+    let clean = lexical::clean(&spec.source);
+    not_denied(&clean, policy).map_err(|refusal| refuse(Some(&clean), refusal))?;
+    let real =
+        resolve::resolve(&clean).map_err(|error| refuse(Some(&clean), BindRefusal::Unresolved(error)))?;
+    not_denied(&real, policy).map_err(|refusal| refuse(Some(&real), refusal))?;
+    plain(&real).map_err(|refusal| refuse(Some(&real), refusal))?;
+    free_target(&spec.target, policy).map_err(|refusal| refuse(None, refusal))?;
+    for source in [&clean, &real] {
+        if !policy.in_roots(source) {
+            return Err(refuse(Some(source), BindRefusal::OutsideRoots(policy.roots().to_vec())));
+        }
+    }
+    let source_resolved = text(&real).ok_or_else(|| refuse(Some(&real), BindRefusal::NotText))?;
+    Ok(ValidBind {
+        source_written: spec.source,
+        source_resolved,
+        target: spec.target,
+        read_only: spec.read_only,
+        relabel: spec.relabel,
+        key: key.to_owned(),
+    })
+}
+
+/// Judges every bind, `(written, key)` in order, and returns all refusals at once.
+pub fn validate_all<'a>(
+    binds: impl IntoIterator<Item = (&'a str, &'a str)>,
+    policy: &BindPolicy,
+) -> Result<Vec<ValidBind>, Vec<BindError>> {
+    let (mut valid, mut refused) = (Vec::new(), Vec::new());
+    for (written, key) in binds {
+        match validate(written, key, policy) {
+            Ok(bind) => valid.push(bind),
+            Err(error) => refused.push(error),
+        }
+    }
+    if refused.is_empty() { Ok(valid) } else { Err(refused) }
+}
+
+fn not_denied(source: &Path, policy: &BindPolicy) -> Result<(), BindRefusal> {
+    policy.deny().hit(source, policy.roots()).map_or(Ok(()), |hit| Err(BindRefusal::Denied(hit)))
+}
+
+/// An existing source must be a file or a directory; this refuses sockets wherever they lie.
+fn plain(source: &Path) -> Result<(), BindRefusal> {
+    let Ok(meta) = std::fs::symlink_metadata(source) else { return Ok(()) };
+    let kind = meta.file_type();
+    let special = [
+        (kind.is_socket(), "socket"),
+        (kind.is_fifo(), "named pipe"),
+        (kind.is_block_device() || kind.is_char_device(), "device"),
+    ];
+    match special.iter().find(|(is, _)| *is) {
+        Some((_, name)) => Err(BindRefusal::SpecialFile(name)),
+        None => Ok(()),
+    }
+}
+
+fn free_target(target: &str, policy: &BindPolicy) -> Result<(), BindRefusal> {
+    let below = |root: &&&str| lexical::inside(Path::new(root), Path::new(target));
+    if let Some(root) = KERNEL_TARGETS.iter().find(below) {
+        return Err(BindRefusal::KernelTarget(root));
+    }
+    match policy.reserved_by(target) {
+        Some((reserved, flag_opens)) => Err(BindRefusal::Reserved { reserved, flag_opens }),
+        None => Ok(()),
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    PathBuf::from(path).into_os_string().into_string().ok()
+}
+
+#[cfg(test)]
+mod tests;

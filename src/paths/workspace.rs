@@ -1,0 +1,131 @@
+//! The workspace directory of a sandbox goes through the same deny list as every bind.
+
+use std::path::{Path, PathBuf};
+
+use super::deny::{DenyHit, DenyList, Meets};
+use super::lexical;
+use super::resolve::{self, ResolveError};
+use crate::error::{Diagnose, Report};
+
+/// Why a directory cannot be a workspace.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WorkspaceError {
+    /// It leads nowhere.
+    #[error("workspace {written}: {source}")]
+    Unresolved {
+        /// As written.
+        written: PathBuf,
+        /// Why.
+        source: ResolveError,
+    },
+    /// It is, or contains, a denied path.
+    #[error("workspace {written} (which is {resolved}) is refused: {}", deny_text(hit))]
+    Denied {
+        /// As written.
+        written: PathBuf,
+        /// With every link resolved.
+        resolved: PathBuf,
+        /// What it met.
+        hit: DenyHit,
+    },
+    /// It is missing or no directory.
+    #[error("workspace {0} is not an existing directory")]
+    NotADirectory(PathBuf),
+    /// The path is not text and cannot be told to the engine.
+    #[error("workspace {0} is not UTF-8 text, or contains a control character")]
+    NotText(PathBuf),
+}
+
+fn deny_text(hit: &DenyHit) -> String {
+    let verb = if hit.meets == Meets::Covers { "brings along" } else { "lies in" };
+    format!("it {verb} {}, a denied host path ({})", hit.blocked.display(), hit.group.name())
+}
+
+impl Diagnose for WorkspaceError {
+    fn report(&self) -> Report {
+        let (code, fix) = match self {
+            Self::Unresolved { .. } => ("CRL-WORKSPACE-001", "name a directory that exists".to_owned()),
+            Self::Denied { .. } => {
+                ("CRL-WORKSPACE-002", "name the project directory itself, outside the denied path".to_owned())
+            }
+            Self::NotADirectory(path) => {
+                ("CRL-WORKSPACE-003", format!("make it: mkdir -p {}", path.display()))
+            }
+            Self::NotText(_) => ("CRL-WORKSPACE-004", "rename the directory".to_owned()),
+        };
+        let rule = match self {
+            Self::Denied { hit, .. } => format!("workspace-denied-{}", hit.group.name()),
+            _ => "workspace".to_owned(),
+        };
+        Report { code, message: self.to_string(), rule: Some(rule), fix }
+    }
+}
+
+/// Checks a directory that a user wants as workspace and returns it resolved. It must exist.
+///
+/// `own` are as for [`check_place`].
+pub fn check_workspace(dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, WorkspaceError> {
+    let resolved = check_place(dir, deny, own)?;
+    if resolved.is_dir() { Ok(resolved) } else { Err(WorkspaceError::NotADirectory(resolved)) }
+}
+
+/// Checks a place where workspaces may be made, such as the configured root of sandboxes, and returns it
+/// resolved. It may be missing still.
+///
+/// `own` are places that the state directory holds by design (an agent's workspace, the root of sandboxes);
+/// they are exempt from the rule about the state directory, from no other.
+pub fn check_place(dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, WorkspaceError> {
+    let written = std::path::absolute(dir).map_err(|_| WorkspaceError::NotADirectory(dir.to_owned()))?;
+    let clean = lexical::clean(&written);
+    let own = super::deny::both_spellings(own.iter());
+    let judge = |resolved: &Path| match deny.hit(resolved, &own) {
+        None => Ok(()),
+        Some(hit) => {
+            Err(WorkspaceError::Denied { written: dir.to_owned(), resolved: resolved.to_owned(), hit })
+        }
+    };
+    judge(&clean)?;
+    let resolved = resolve::resolve(&clean)
+        .map_err(|source| WorkspaceError::Unresolved { written: dir.to_owned(), source })?;
+    judge(&resolved)?;
+    if resolved.to_str().is_none_or(|text| lexical::unreadable(text).is_some()) {
+        return Err(WorkspaceError::NotText(resolved));
+    }
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::deny::DenyEnv;
+
+    #[test]
+    fn same_deny_list_as_binds() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = resolve::resolve(dir.path()).unwrap();
+        for name in ["home/project", "home/.openclaw/workspace", "home/.openclaw/creel"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc", root.join("home/project/e")).unwrap();
+        let home = root.join("home");
+        let state = home.join(".openclaw");
+        let deny = DenyList::new(&DenyEnv {
+            homes: vec![home.clone()],
+            state_dir: Some(state.clone()),
+            named: vec![],
+        });
+        let check = |path: &Path| check_workspace(path, &deny, &[state.join("workspace")]);
+        assert_eq!(check(&home.join("project")).unwrap(), home.join("project"));
+        assert_eq!(check(&state.join("workspace")).unwrap(), state.join("workspace"));
+        for refused in ["/", "/etc", "/proc/self/cwd"] {
+            assert!(matches!(check(Path::new(refused)), Err(WorkspaceError::Denied { .. })), "{refused}");
+        }
+        for refused in [&home, &home.join("project/e"), &state, &state.join("creel"), &root] {
+            assert!(matches!(check(refused), Err(WorkspaceError::Denied { .. })), "{refused:?}");
+        }
+        let root = state.join("sandboxes");
+        assert_eq!(check_place(&root, &deny, std::slice::from_ref(&root)).unwrap(), root);
+        assert!(check_place(&root, &deny, &[]).is_err());
+        assert!(matches!(check(&home.join("none")), Err(WorkspaceError::NotADirectory(_))));
+    }
+}
