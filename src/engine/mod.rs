@@ -8,6 +8,7 @@
 //! | `translate` | [`ContainerSpec`] into the engine's words; pure |
 //! | `http`, `frames` | the raw connection of exec and how output is framed on it |
 //! | `error`, `classify` | what went wrong and what helps |
+//! | `daemon` | an engine that creel itself installs and starts |
 //! | others | an operation each |
 
 mod build;
@@ -15,6 +16,7 @@ mod capabilities;
 mod classify;
 mod client;
 mod create;
+pub mod daemon;
 mod deadlines;
 pub mod discover;
 mod endpoint;

@@ -12,9 +12,8 @@ use super::{Endpoint, EngineError, http};
 /// The oldest API that creel uses: that of Docker 20.10 and of Podman 4.
 pub(super) const OLDEST_API: (usize, usize) = (1, 41);
 
-/// Which product answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+/// Which product answers; as JSON its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineKind {
     /// Docker.
     Docker,
@@ -22,6 +21,12 @@ pub enum EngineKind {
     Podman,
     /// Something else that speaks the API, by the name it gives itself.
     Other(String),
+}
+
+impl Serialize for EngineKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl std::fmt::Display for EngineKind {

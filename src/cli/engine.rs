@@ -1,0 +1,196 @@
+//! `creel engine`: is there an engine, bring one up, take it down.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::engine::daemon::{self, DaemonError, Down, Started, Step};
+use crate::engine::{Capabilities, Discovery, Engine, EngineError, EngineFacts};
+use crate::error::{EXIT_CREEL, Failure};
+use crate::state::StateDir;
+
+/// Exit status of `status` when no engine can be used.
+const EXIT_NONE: u8 = 1;
+
+/// The container engine that creel uses.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// Engine address (`unix:///path`, `tcp://host:port`) instead of the one that the docker client would use.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    engine: Option<String>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Say which engine is used and what it can enforce; exit status 1 when there is none.
+    Status,
+    /// Find a running engine, or install and start one.
+    Up {
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Stop the engine that `up` started, and no other.
+    Down,
+}
+
+/// Runs the subcommand; the exit status of the process.
+pub async fn run(args: Args) -> ExitCode {
+    let discovery = Discovery::from_process(args.engine.clone());
+    let result = match args.action {
+        Action::Status => return status(&discovery, args.json).await,
+        Action::Up { yes } => up(&discovery, yes, args.json).await,
+        Action::Down => down(args.json).await,
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            fail(&failure, args.json);
+            ExitCode::from(EXIT_CREEL)
+        }
+    }
+}
+
+/// Prints what is known of the engine.
+async fn status(discovery: &Discovery, json: bool) -> ExitCode {
+    let state = StateDir::locate(|name| std::env::var(name).ok());
+    let started = state.ok().and_then(|state| Started::running(&state).ok().flatten());
+    let asked = async {
+        let engine = Engine::discover(discovery).await?;
+        let capabilities = engine.capabilities().await?.clone();
+        Ok::<_, EngineError>((engine, capabilities))
+    };
+    match asked.await {
+        Ok((engine, capabilities)) => {
+            let text = if json {
+                json!({
+                    "running": true,
+                    "engine": engine.facts(),
+                    "capabilities": capabilities,
+                    "startedByCreel": started,
+                })
+                .to_string()
+            } else {
+                table(engine.facts(), &capabilities, started)
+            };
+            print(&text);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            fail(&error.into(), json);
+            ExitCode::from(EXIT_NONE)
+        }
+    }
+}
+
+/// Brings an engine up.
+async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure> {
+    let state = StateDir::locate(|name| std::env::var(name).ok())?;
+    let steps = daemon::prepare(discovery).await?;
+    if !steps.is_empty() && !yes && !agreed(&steps) {
+        return Err(DaemonError::Declined.into());
+    }
+    let up = daemon::up(discovery, &state, &mut |text| note(text)).await?;
+    if json {
+        let value = json!({
+            "running": true,
+            "already": up.already,
+            "engine": up.engine.facts(),
+            "startedByCreel": up.started,
+        });
+        print(&value.to_string());
+    } else {
+        let facts = up.engine.facts();
+        let verb = if up.already { "is running" } else { "is up" };
+        print(&format!("{} {} {verb} at {} ({})", facts.kind, facts.version, facts.endpoint, facts.origin));
+    }
+    Ok(())
+}
+
+/// Stops what `up` started.
+async fn down(json: bool) -> Result<(), Failure> {
+    let state = StateDir::locate(|name| std::env::var(name).ok())?;
+    let stopped = daemon::down(&state).await?;
+    let text = match (stopped, json) {
+        (Down::Stopped(started), true) => json!({ "stopped": started.pid }).to_string(),
+        (Down::Nothing, true) => json!({ "stopped": null }).to_string(),
+        (Down::Stopped(started), false) => format!("stopped dockerd (process {})", started.pid),
+        (Down::Nothing, false) => "nothing to stop: creel started no engine that still runs".to_owned(),
+    };
+    print(&text);
+    Ok(())
+}
+
+/// Says what will be done and, on a terminal, asks. Without a terminal there is nobody to ask: it goes ahead.
+fn agreed(steps: &[Step]) -> bool {
+    note("no container engine answers; creel will run:");
+    for step in steps {
+        note(&format!("  {step}"));
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return true;
+    }
+    let mut errors = std::io::stderr();
+    let _ = write!(errors, "Go ahead? [Y/n] ").and_then(|()| errors.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok_and(|count| count > 0) && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+}
+
+/// The engine for people.
+fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Started>) -> String {
+    let limits = [
+        ("memory", capabilities.memory_limit),
+        ("swap", capabilities.swap_limit),
+        ("pids", capabilities.pids_limit),
+        ("cpu", capabilities.cpu_quota),
+    ];
+    let enforced =
+        |on: bool| limits.iter().filter(|limit| limit.1 == on).map(|limit| limit.0).collect::<Vec<_>>();
+    let join = |words: Vec<&str>| if words.is_empty() { "none".to_owned() } else { words.join(" ") };
+    let runtimes: Vec<&str> = capabilities.runtimes.iter().map(String::as_str).collect();
+    let mut rows = vec![
+        ("engine", format!("{} {} (API {})", facts.kind, facts.version, facts.api_version)),
+        ("address", format!("{} ({})", facts.endpoint, facts.origin)),
+        ("host", format!("{} {}, kernel {}", facts.os, capabilities.arch, capabilities.kernel)),
+        ("cgroup", format!("v{}, {}", capabilities.cgroup_version, capabilities.cgroup_driver)),
+        ("enforces", join(enforced(true))),
+        ("cannot limit", join(enforced(false))),
+        ("security", capabilities.security_options.join(" ")),
+        ("runtimes", join(runtimes)),
+    ];
+    if capabilities.rootless {
+        rows.push(("mode", "rootless".to_owned()));
+    }
+    if let Some(started) = started {
+        rows.push(("started by", format!("creel (process {})", started.pid)));
+    }
+    rows.extend(facts.tried.iter().map(|attempt| ("tried before", attempt.to_string())));
+    let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:<13} {value}")).collect();
+    lines.join("\n")
+}
+
+/// Prints a failure: on standard output as JSON where JSON was asked for, else on standard error.
+fn fail(failure: &Failure, json: bool) {
+    if json {
+        print(&json!({ "running": false, "error": failure.0 }).to_string());
+    } else {
+        note(&failure.0.to_string());
+    }
+}
+
+fn print(text: &str) {
+    // A closed pipe is the reader's choice.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
