@@ -1,7 +1,7 @@
 //! `creel engine` on a machine without an engine: a private mount and network namespace, so that an engine beside it
 //! keeps its socket, its data and its bridge.
 
-#![expect(clippy::disallowed_methods, reason = "a test starts the program under test")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test starts the program under test")]
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,7 @@
 //! The engine module against engines that misbehave.
 
+#![expect(clippy::disallowed_methods, reason = "a test starts the program under test")]
+
 #[path = "engine_support/stub.rs"]
 mod stub;
 
@@ -100,4 +102,30 @@ async fn every_request_names_the_negotiated_version() {
     drop(engine);
     let lines: Vec<String> = receiver.try_iter().collect();
     assert_eq!(lines[1], "GET /v1.41/containers/x/json HTTP/1.1");
+}
+
+/// As an ordinary user, because root may open any socket.
+#[test]
+fn a_forbidden_socket_is_named_with_its_remedy() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let socket = dir.path().join("docker.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0)).unwrap();
+    // The build directory may be closed to other users.
+    let program = dir.path().join("creel");
+    std::fs::copy(env!("CARGO_BIN_EXE_creel"), &program).unwrap();
+    let address = format!("unix://{}", socket.display());
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(["engine", "status", "--engine", &address])
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains(&format!("permission denied on {}", socket.display())), "{err}");
+    assert!(err.contains("group"), "{err}");
 }
