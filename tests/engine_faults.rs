@@ -113,7 +113,7 @@ fn a_forbidden_socket_is_named_with_its_remedy() {
     std::fs::set_permissions(dir.path(), open).unwrap();
     let socket = dir.path().join("docker.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o0)).unwrap();
     // The build directory may be closed to other users.
     let program = dir.path().join("creel");
     std::fs::copy(env!("CARGO_BIN_EXE_creel"), &program).unwrap();

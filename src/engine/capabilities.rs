@@ -1,9 +1,9 @@
 //! What the engine can enforce, from its own account. Asked for once, because it costs more than a ping.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bollard::models::SystemInfo;
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 use super::{Engine, EngineError};
 
@@ -49,27 +49,45 @@ impl Engine {
     pub async fn capabilities(&self) -> Result<&Capabilities, EngineError> {
         self.capabilities_cell()
             .get_or_try_init(|| async {
-                let call = self.docker().info();
-                Ok(capabilities(self.within("engine information", self.deadlines().quick, call).await?))
+                self.get_json("engine information", "/info").await.map(capabilities)
             })
             .await
     }
 }
 
+/// What is read of the engine's answer.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Info {
+    architecture: Option<String>,
+    kernel_version: Option<String>,
+    cgroup_version: Option<String>,
+    cgroup_driver: Option<String>,
+    memory_limit: Option<bool>,
+    swap_limit: Option<bool>,
+    pids_limit: Option<bool>,
+    cpu_cfs_quota: Option<bool>,
+    security_options: Option<Vec<String>>,
+    runtimes: Option<BTreeMap<String, IgnoredAny>>,
+    default_runtime: Option<String>,
+    driver: Option<String>,
+    name: Option<String>,
+}
+
 /// The engine's answer in our words.
-fn capabilities(info: SystemInfo) -> Capabilities {
+fn capabilities(info: Info) -> Capabilities {
     let security_options = info.security_options.unwrap_or_default();
     let has = |name: &str| {
         security_options.iter().any(|option| option.split(',').any(|part| part == format!("name={name}")))
     };
-    let cgroup_driver = info.cgroup_driver.map(|driver| driver.to_string()).unwrap_or_default();
+    let cgroup_driver = info.cgroup_driver.unwrap_or_default();
     let enforced = |claim: Option<bool>| claim.unwrap_or(false) && cgroup_driver != "none";
     Capabilities {
         arch: info.architecture.unwrap_or_default(),
         kernel: info.kernel_version.unwrap_or_default(),
         rootless: has("rootless"),
         userns_remap: has("userns"),
-        cgroup_version: info.cgroup_version.map(|version| version.to_string()).unwrap_or_default(),
+        cgroup_version: info.cgroup_version.unwrap_or_default(),
         memory_limit: enforced(info.memory_limit),
         swap_limit: enforced(info.swap_limit),
         pids_limit: enforced(info.pids_limit),

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::{ClientVersion, Docker};
+use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
-use super::classify::classify;
+use super::classify::{classify, classify_http, refusal};
 use super::discover::{Candidate, Discovery, Origin};
 use super::probe::{self, EngineFacts};
-use super::{Capabilities, Deadlines, Endpoint, EngineError};
+use super::{Capabilities, Deadlines, Endpoint, EngineError, http};
 
 /// Seconds that the client library itself would wait: never the one that decides, see [`Deadlines`].
 const LIBRARY_TIMEOUT_S: u64 = 24 * 3600;
@@ -69,7 +70,7 @@ impl Engine {
     fn with_facts(facts: EngineFacts) -> Result<Self, EngineError> {
         let docker = client(&facts)
             .map_err(|error| classify("connect", error))?
-            .with_request_modifier(versioned(&facts.api_version));
+            .with_request_modifier(versioned(&facts.api_version, str::to_owned));
         Ok(Self {
             docker,
             facts: Arc::new(facts),
@@ -83,9 +84,33 @@ impl Engine {
         &self.docker
     }
 
+    /// The same with every query rewritten.
+    pub(super) fn docker_with(&self, query: impl Fn(&str) -> String + Send + Sync + 'static) -> Docker {
+        self.docker.clone().with_request_modifier(versioned(&self.facts.api_version, query))
+    }
+
     /// Where the answer of [`Engine::capabilities`] is kept.
     pub(super) fn capabilities_cell(&self) -> &OnceCell<Capabilities> {
         &self.capabilities
+    }
+
+    /// One GET whose answer is JSON, under the deadline of quick calls.
+    pub(super) async fn get_json<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        path: &str,
+    ) -> Result<T, EngineError> {
+        let limit = self.deadlines.quick;
+        let path = format!("/v{}{path}", self.facts.api_version);
+        let answer = match tokio::time::timeout(limit, http::get(&self.facts.endpoint, &path)).await {
+            Ok(answer) => answer.map_err(|error| classify_http(what, error))?,
+            Err(_) => return Err(EngineError::NotResponding { what: what.to_owned(), after: limit }),
+        };
+        if !answer.status.is_success() {
+            return Err(refusal(what.to_owned(), answer.status.as_u16(), answer.message()));
+        }
+        serde_json::from_slice(&answer.body)
+            .map_err(|error| EngineError::Protocol { what: what.to_owned(), reason: error.to_string() })
     }
 
     /// Runs a call of the client library under a deadline.
@@ -115,19 +140,18 @@ fn client(facts: &EngineFacts) -> Result<Docker, bollard::errors::Error> {
 }
 
 /// Puts the API version into each request's path. The library's own paths carry none, so that an engine would answer
-/// in whatever version it likes best.
+/// in whatever version it likes best. `query` has the last word on the query.
 fn versioned(
     api: &str,
+    query: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> impl Fn(bollard::BollardRequest) -> bollard::BollardRequest + Send + Sync + 'static {
     let prefix = format!("/v{api}");
     move |mut request| {
         let mut parts = request.uri().clone().into_parts();
-        let path = parts.path_and_query.as_ref().map_or("/", |path| path.as_str());
-        if !path.starts_with("/v1.") {
-            parts.path_and_query = format!("{prefix}{path}").parse().ok();
-            if let Ok(uri) = hyper::Uri::from_parts(parts) {
-                *request.uri_mut() = uri;
-            }
+        let asked = request.uri().query().map(|text| format!("?{}", query(text))).unwrap_or_default();
+        parts.path_and_query = format!("{prefix}{}{asked}", request.uri().path()).parse().ok();
+        if let Ok(uri) = hyper::Uri::from_parts(parts) {
+            *request.uri_mut() = uri;
         }
         request
     }

@@ -1,8 +1,8 @@
-//! The few requests that bollard does not make: a ping whose headers are read, and the hand-over of the raw
-//! connection that exec needs.
+//! The requests that bollard does not serve well: a ping whose headers are read, answers whose words differ between
+//! engines, and the hand-over of the raw connection that exec needs.
 //!
-//! bollard guesses from the first byte whether output is framed, which a program on a terminal can spoof, and hides
-//! the status of a refused upgrade. Here the caller knows what it asked for, and the raw socket comes back.
+//! bollard refuses a whole answer for one unknown word (Podman's `stopped`), guesses from the first byte whether output
+//! is framed, which a program on a terminal can spoof, and hides the status of a refused upgrade.
 
 use std::future::Future;
 use std::io;
@@ -19,8 +19,8 @@ use tokio_util::either::Either;
 
 use super::Endpoint;
 
-/// Longest error body that is read.
-const ERROR_BODY_MAX: usize = 64 * 1024;
+/// Longest body that is read: a list of thousands of containers.
+const BODY_MAX: usize = 64 * 1024 * 1024;
 
 /// A connection to an engine.
 pub(super) type Socket = Either<UnixStream, TcpStream>;
@@ -43,7 +43,7 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     /// Headers.
     pub(super) headers: hyper::HeaderMap,
-    /// Body, at most [`ERROR_BODY_MAX`].
+    /// Body, at most [`BODY_MAX`].
     pub(super) body: Bytes,
 }
 
@@ -126,7 +126,7 @@ async fn whole(
 ) -> Result<Answer, HttpError> {
     let status = response.status();
     let headers = response.headers().clone();
-    let body = drive(connection, Limited::new(response.into_body(), ERROR_BODY_MAX).collect()).await;
+    let body = drive(connection, Limited::new(response.into_body(), BODY_MAX).collect()).await;
     let body = body.map_err(broken)?.to_bytes();
     Ok(Answer { status, headers, body })
 }

@@ -38,7 +38,7 @@ fn facts(image: ImageInspect) -> ImageFacts {
     let config: ImageConfig = image.config.unwrap_or_default();
     ImageFacts {
         id: image.id.unwrap_or_default(),
-        tags: image.repo_tags.unwrap_or_default(),
+        tags: image.repo_tags.unwrap_or_default().into_iter().map(familiar).collect(),
         env: config.env.unwrap_or_default().iter().map(|entry| pair(entry)).collect(),
         user: config.user.unwrap_or_default(),
         entrypoint: config.entrypoint.unwrap_or_default(),
@@ -52,13 +52,21 @@ fn facts(image: ImageInspect) -> ImageFacts {
 fn summary(row: ImageSummary) -> ImageFacts {
     ImageFacts {
         id: row.id,
-        tags: row.repo_tags.into_iter().filter(|tag| tag != "<none>:<none>").collect(),
+        tags: row.repo_tags.into_iter().filter(|tag| tag != "<none>:<none>").map(familiar).collect(),
         env: Vec::new(),
         user: String::new(),
         entrypoint: Vec::new(),
         labels: row.labels.into_iter().collect(),
         size: u64::try_from(row.size).unwrap_or(0),
         created: row.created.to_string(),
+    }
+}
+
+/// The reference as people write it: Podman puts the default registry before short names, Docker does not.
+fn familiar(tag: String) -> String {
+    match tag.strip_prefix("docker.io/library/") {
+        Some(short) => short.to_owned(),
+        None => tag,
     }
 }
 

@@ -154,6 +154,11 @@ fn facts(candidate: &Candidate, headers: &HeaderMap) -> Result<EngineFacts, Engi
     let newest = bollard::API_DEFAULT_VERSION;
     let spoken = found.min((newest.major_version, newest.minor_version));
     let (kind, product_version) = product(header("server"), !header("libpod-api-version").is_empty());
+    let os = match (header("ostype"), &kind) {
+        // Podman 4 does not say.
+        ("", EngineKind::Podman) => "linux",
+        (os, _) => os,
+    };
     Ok(EngineFacts {
         local: endpoint.is_local(),
         endpoint,
@@ -162,7 +167,7 @@ fn facts(candidate: &Candidate, headers: &HeaderMap) -> Result<EngineFacts, Engi
         version: product_version,
         server_api,
         api_version: format!("{}.{}", spoken.0, spoken.1),
-        os: header("ostype").to_owned(),
+        os: os.to_owned(),
         tried: Vec::new(),
     })
 }
