@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::{Engine, EngineError};
@@ -68,7 +67,7 @@ struct Info {
     pids_limit: Option<bool>,
     cpu_cfs_quota: Option<bool>,
     security_options: Option<Vec<String>>,
-    runtimes: Option<BTreeMap<String, IgnoredAny>>,
+    runtimes: Option<BTreeMap<String, serde_json::Value>>,
     default_runtime: Option<String>,
     driver: Option<String>,
     name: Option<String>,

@@ -36,7 +36,7 @@ impl Engine {
         };
         let progress = Progress::default();
         let body = bollard::body_try_stream(progress.watch(tar));
-        let docker = self.docker_with(|query| repeat_changes(query));
+        let docker = self.docker_with(repeat_changes);
         let stream = docker.create_image(Some(options), Some(body), None);
         let mut id = None;
         follow(&what, self.deadlines().silence, &progress, stream, |line| {

@@ -105,18 +105,18 @@ pub(super) fn mount(point: Point) -> Mount {
 mod tests {
     use super::*;
 
-    fn read(state: serde_json::Value) -> ContainerFacts {
+    fn read(state: &serde_json::Value) -> ContainerFacts {
         let json = serde_json::json!({ "Id": "a", "Name": "/b", "State": state, "Mounts": null });
         facts(serde_json::from_value(json).unwrap())
     }
 
     #[test]
     fn words_of_every_engine() {
-        let stopped = read(serde_json::json!({ "Status": "stopped", "ExitCode": 3, "Pid": 9 }));
+        let stopped = read(&serde_json::json!({ "Status": "stopped", "ExitCode": 3, "Pid": 9 }));
         assert_eq!((stopped.status.as_str(), stopped.exit_code, stopped.pid), ("exited", Some(3), 0));
-        let running = read(serde_json::json!({ "Status": "running", "ExitCode": 0, "Pid": 9 }));
+        let running = read(&serde_json::json!({ "Status": "running", "ExitCode": 0, "Pid": 9 }));
         assert_eq!((running.running, running.exit_code, running.pid), (true, None, 9));
         assert_eq!(running.name, "b");
-        assert!(!read(serde_json::json!({ "Status": "some new word" })).running);
+        assert!(!read(&serde_json::json!({ "Status": "some new word" })).running);
     }
 }
