@@ -234,3 +234,32 @@ async fn the_end_of_a_process_for_want_of_memory_is_news() {
     let (event, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(20), news.next()), run);
     assert!(event.expect("no event").unwrap().unwrap() > 0);
 }
+
+#[tokio::test]
+async fn a_saved_image_is_loaded() {
+    let real = Real::new("load").await;
+    let reference = format!("creel-engine-test-loaded:{}", std::process::id());
+    let archive = support::saved(&reference);
+    let pieces: Vec<std::io::Result<bytes::Bytes>> =
+        archive.chunks(100_000).map(|part| Ok(bytes::Bytes::copy_from_slice(part))).collect();
+    let loaded = real.engine.load(futures_util::stream::iter(pieces)).await.unwrap();
+    assert!(loaded.iter().any(|name| name.ends_with(&reference)), "{loaded:?}");
+    let image = real.engine.image(&reference).await.unwrap().unwrap();
+    assert_eq!(image.user, "7:7");
+    real.engine.remove_image(&reference).await.unwrap();
+    let junk = futures_util::stream::iter([Ok(bytes::Bytes::from_static(b"no archive"))]);
+    assert!(matches!(real.engine.load(junk).await, Err(EngineError::Refused { .. })));
+}
+
+#[tokio::test]
+async fn a_stop_gives_grace_and_then_kills() {
+    let real = Real::new("stop").await;
+    let stubborn = ["sh", "-c", "trap : TERM; while :; do sleep 1; done"];
+    let argv = stubborn.iter().map(|text| (*text).to_owned()).collect();
+    let id = real.create(&ContainerSpec { argv, ..spec(&real, "stop") }).await;
+    real.engine.start(&id).await.unwrap();
+    real.engine.stop(&id, 1).await.unwrap();
+    let ended = real.engine.inspect(&id.0).await.unwrap().unwrap();
+    assert_eq!((ended.running, ended.exit_code), (false, Some(137)));
+    real.engine.stop(&id, 1).await.unwrap();
+}

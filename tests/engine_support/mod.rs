@@ -166,3 +166,26 @@ fn busybox() -> PathBuf {
     let _ = std::fs::rename(scratch.path().join("root"), &dir);
     program
 }
+
+/// An archive as `docker save` writes it, with one image of this reference.
+pub(crate) fn saved(reference: &str) -> Vec<u8> {
+    use sha2::Digest as _;
+    let layer = busybox_tar();
+    let digest = creel::state::hex(&sha2::Sha256::digest(&layer));
+    let config = format!(
+        r#"{{"architecture":"amd64","os":"linux","config":{{"User":"7:7"}},
+            "rootfs":{{"type":"layers","diff_ids":["sha256:{digest}"]}}}}"#
+    );
+    let manifest =
+        format!(r#"[{{"Config":"config.json","RepoTags":["{reference}"],"Layers":["layer.tar"]}}]"#);
+    let mut tar = tar::Builder::new(Vec::new());
+    let files =
+        [("config.json", config.as_bytes()), ("manifest.json", manifest.as_bytes()), ("layer.tar", &layer)];
+    for (name, data) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, name, data).expect("tar");
+    }
+    tar.into_inner().expect("tar")
+}
