@@ -9,7 +9,7 @@ use std::path::Path;
 
 use creel::engine::{EngineError, Limits};
 use creel::host_tool::host_tool;
-use creel::sandbox::{InUse, Rule, SandboxError, Verdict};
+use creel::sandbox::{ByLink, InUse, Rule, SandboxError, Verdict};
 use support::{Home, Host, Nobody, bind};
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_caller_that_gave_up_is_cleaned_up_after() {
     home.sandboxes.stop(&request.name, InUse::Remove).await.unwrap();
     drop(ready);
     give_up().await;
-    let pruned = home.sandboxes.prune().await.unwrap();
+    let pruned = home.sandboxes.prune(&Host { setup: None }).await.unwrap();
     assert_eq!(pruned[0].reason, "it never became ready");
     assert_eq!((home.count().await, home.runs()), (0, 0));
 }
@@ -281,6 +281,39 @@ async fn drift_waits_until_nobody_uses_the_container() {
 }
 
 #[tokio::test]
+async fn a_command_without_a_lease_survives_drift_and_prune() {
+    let home = Home::new().await;
+    let mut request = home.request("busy");
+    request.max_age = std::time::Duration::from_secs(1);
+    let mut first = home.ensure(&request).await.unwrap();
+    let command = first.link.start_waiting().await;
+    let id = first.id.clone();
+    drop(first);
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    home.cool("busy");
+    assert_eq!(home.sandboxes.prune(&ByLink).await.unwrap(), []);
+    let mut changed = request.clone();
+    changed.limits.pids = Some(55);
+    let mut second = home.ensure(&changed).await.unwrap();
+    assert_eq!(second.id, id);
+    assert!(second.drift.is_some());
+    second.link.end(command).await;
+    drop(second);
+    home.cool("busy");
+    assert_eq!(home.sandboxes.prune(&ByLink).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_runner_meets_it() {
+    let home = Home::new().await;
+    let request = home.request("runner");
+    let cold = home.sandboxes.ensure(&request, &home.init, &ByLink).await.unwrap();
+    assert!(cold.created && cold.hardening.gaps().next().is_none());
+    let warm = home.sandboxes.ensure(&request, &home.init, &ByLink).await.unwrap();
+    assert_eq!((&warm.id, warm.link.boot()), (&cold.id, cold.link.boot()));
+}
+
+#[tokio::test]
 async fn a_moved_tag_is_drift() {
     let home = Home::new().await;
     let request = home.request("tag");
@@ -309,11 +342,11 @@ async fn stop_and_prune_respect_leases() {
     let listed = home.sandboxes.list().await.unwrap();
     assert_eq!((listed.len(), listed[0].leases, listed[0].proven), (1, 1, true));
     home.cool("prune");
-    assert_eq!(home.sandboxes.prune().await.unwrap(), []);
+    assert_eq!(home.sandboxes.prune(&Host { setup: None }).await.unwrap(), []);
     let error = home.sandboxes.stop(&request.name, InUse::Refuse).await.unwrap_err();
     assert!(matches!(error, SandboxError::Leased { leases: 1, .. }), "{error}");
     drop(ready);
-    let pruned = home.sandboxes.prune().await.unwrap();
+    let pruned = home.sandboxes.prune(&Host { setup: None }).await.unwrap();
     assert_eq!(pruned.len(), 1);
     assert!(pruned[0].reason.contains("idle") && pruned[0].error.is_none(), "{pruned:?}");
     assert_eq!((home.count().await, home.runs()), (0, 0));
@@ -321,7 +354,7 @@ async fn stop_and_prune_respect_leases() {
     let ready = home.ensure(&request).await.unwrap();
     home.engine().kill(&ready.id, "KILL").await.unwrap();
     drop(ready);
-    assert_eq!(home.sandboxes.prune().await.unwrap().len(), 1);
+    assert_eq!(home.sandboxes.prune(&Host { setup: None }).await.unwrap().len(), 1);
     assert!(!home.sandboxes.stop(&request.name, InUse::Refuse).await.unwrap());
     assert!(request.workspace.dir.is_dir(), "workspaces stay");
 }

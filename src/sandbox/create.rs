@@ -8,7 +8,7 @@ use super::error::SandboxError;
 use super::files::RunId;
 use super::labels::Labels;
 use super::lease::Lease;
-use super::meet::{Meet, Probe};
+use super::meet::{Meet, MeetError, Probe};
 use super::prove::{self, Hardening, Rule, Verdict};
 use super::record::Record;
 use super::spec::{self, MEET_TARGET};
@@ -113,7 +113,9 @@ impl<'a> Attempt<'a> {
 
     /// Reads the kernel's facts through init, before it has run anything, and compares.
     async fn prove<L: Probe>(&self, link: &mut L, id: &ContainerId) -> Result<Hardening, SandboxError> {
-        let facts = match link.facts(prove::paths(&self.spec)).await {
+        let asked = link.facts(prove::paths(&self.spec));
+        let silent = |_| MeetError { reason: "init does not answer the probe".to_owned(), timed_out: true };
+        let facts = match tokio::time::timeout(MEET_DEADLINE, asked).await.map_err(silent).flatten() {
             Ok(facts) => facts,
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, id, source).await),
         };

@@ -36,6 +36,8 @@ pub(super) enum Action {
     Use { drift: Vec<String> },
     /// Remove it and make a new one. The reason is for logs.
     Replace(&'static str),
+    /// As `Replace`, because its configuration changed: only if init runs no command either.
+    Outdated,
     /// Not ours: an error, never touched. Holds whose it is.
     Foreign(String),
     /// Paused by somebody: neither usable nor ours to remove.
@@ -75,7 +77,7 @@ pub(super) fn decide(found: Found<'_>, wanted: Wanted<'_>) -> Action {
         return Action::Use { drift: Vec::new() };
     }
     if found.leases == 0 && !found.recent {
-        return Action::Replace("its configuration changed");
+        return Action::Outdated;
     }
     let drift = record.inputs.drift(wanted.inputs);
     if record.inputs.mounts_differ(wanted.inputs) { Action::DriftedHot(drift) } else { Action::Use { drift } }

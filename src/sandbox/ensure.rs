@@ -29,7 +29,7 @@ pub(super) const HOT: Duration = Duration::from_mins(5);
 /// How long a started init may take to come to the rendezvous.
 pub(super) const MEET_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the init of a warm container may take; it answers at once or it is gone.
-const WARM_DEADLINE: Duration = Duration::from_secs(3);
+pub(super) const WARM_DEADLINE: Duration = Duration::from_secs(3);
 /// How often a name that others hold is tried: the engine needs a moment to finish a removal.
 const ROUNDS: usize = 100;
 /// Pause between two rounds.
@@ -225,7 +225,13 @@ impl Sandboxes {
             let found = Found { facts: &facts, record: record.as_ref(), leases, recent };
             let wanted =
                 Wanted { installation: self.installation.as_str(), hash: &plan.hash, inputs: &plan.inputs };
-            let action = decide(found, wanted);
+            let mut action = decide(found, wanted);
+            if action == Action::Outdated
+                && let Some(record) = &record
+                && self.busy(&facts, record, meet).await
+            {
+                action = decide(Found { leases: 1, ..found }, wanted);
+            }
             tracing::debug!(%name, ?action, "found a container");
             match (action, record) {
                 (Action::Use { drift }, Some(record)) => {
@@ -257,7 +263,7 @@ impl Sandboxes {
     ) -> Result<(), SandboxError> {
         let name = plan.request.name.to_string();
         match action {
-            Action::Replace(_) => self.discard(plan, facts).await,
+            Action::Replace(_) | Action::Outdated => self.discard(plan, facts).await,
             Action::Foreign(owner) => {
                 Err(SandboxError::Foreign { name, id: facts.id.short().to_owned(), owner })
             }

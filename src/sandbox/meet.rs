@@ -38,8 +38,11 @@ pub trait Meet: Sync {
     }
 }
 
-/// Reads the kernel's facts back through init.
+/// What is asked of a container's init.
 pub trait Probe {
     /// Facts of PID 1, and of each path in the container.
     fn facts(&mut self, paths: Vec<String>) -> impl Future<Output = Result<Facts, MeetError>> + Send;
+
+    /// How many commands run in the container.
+    fn running(&mut self) -> impl Future<Output = Result<usize, MeetError>> + Send;
 }

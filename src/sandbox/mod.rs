@@ -8,12 +8,15 @@
 //! | `prove` | asked for against enforced; pure |
 //! | `files`, `lock`, `lease`, `record` | the state beside a container |
 //! | `elf`, `init_binary`, `workspace`, `keep_out` | what is mounted, and what never |
+//! | `meet`, `by_link`, `busy` | talking to a container's init |
 //! | `ensure`, `create` | the way to a ready container |
 //! | `stop`, `list`, `prune` | and out of it |
 //!
 //! The order of a start: lock → look → create → start → meet init → read the kernel's facts → compare → record →
 //! ready. A failure after `create` removes what this attempt made, and nothing else.
 
+mod busy;
+mod by_link;
 mod create;
 mod decide;
 mod elf;
@@ -39,6 +42,7 @@ mod workspace;
 
 use std::path::Path;
 
+pub use by_link::ByLink;
 pub use ensure::{Ready, Timings};
 pub use error::SandboxError;
 pub use files::{Layout, RunId};

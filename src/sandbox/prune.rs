@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::error::SandboxError;
 use super::list::Listed;
+use super::meet::Meet;
+use super::record::Record;
 use super::request::SandboxName;
 use super::{Sandboxes, ensure::run_of, lock};
 
@@ -53,54 +55,39 @@ impl Sandboxes {
     /// # Errors
     ///
     /// When the engine cannot list; a single removal that fails is part of the result.
-    pub async fn prune(&self) -> Result<Vec<Pruned>, SandboxError> {
+    pub async fn prune<M: Meet>(&self, meet: &M) -> Result<Vec<Pruned>, SandboxError> {
         let mut pruned = Vec::new();
         let containers = self.containers().await?;
-        for facts in &containers {
-            let Ok(name) = SandboxName::parse(&facts.name) else { continue };
-            if due(&self.listed(facts.into())?, now_ms()).is_none() {
-                continue;
+        for summary in &containers {
+            let Ok(name) = SandboxName::parse(&summary.name) else { continue };
+            let Some(reason) = due(&self.listed(summary.into())?, now_ms()) else { continue };
+            let name_text = name.to_string();
+            match self.prune_one(&name, meet).await {
+                Ok(None) => {}
+                Ok(Some(reason)) => pruned.push(Pruned { name: name_text, reason, error: None }),
+                Err(error) => pruned.push(Pruned { name: name_text, reason, error: Some(error.to_string()) }),
             }
-            let Some((reason, result)) = self.prune_one(&name).await else { continue };
-            let error = result.err().map(|error| error.to_string());
-            pruned.push(Pruned { name: name.to_string(), reason, error });
         }
-        self.sweep(
-            &containers
-                .iter()
-                .filter_map(|summary| run_of(&summary.labels))
-                .map(|run| run.as_str().to_owned())
-                .collect(),
-        )?;
+        let runs = containers.iter().filter_map(|summary| run_of(&summary.labels));
+        self.sweep(&runs.map(|run| run.as_str().to_owned()).collect())?;
         Ok(pruned)
     }
 
-    /// Looks again under the lock: since the listing somebody may have come. A locked one is somebody's: skipped.
-    async fn prune_one(&self, name: &SandboxName) -> Option<(String, Result<(), SandboxError>)> {
-        let failed = |error: SandboxError| Some(("it is due".to_owned(), Err(error)));
-        let _lock = match lock::try_exclusive(&self.layout, name) {
-            Ok(lock) => lock?,
-            Err(error) => return failed(error),
-        };
-        let facts = match self.engine.inspect(name.as_str()).await {
-            Ok(facts) => facts?,
-            Err(error) => return failed(error.into()),
-        };
-        let listed = match self.listed((&facts).into()) {
-            Ok(listed) => listed,
-            Err(error) => return failed(error),
-        };
-        let reason = due(&listed, now_ms())?;
-        if facts.labels.get(super::labels::INSTALLATION).map(String::as_str)
-            != Some(self.installation.as_str())
+    /// Looks again under the lock: since the listing somebody may have come. A locked one is somebody's: skipped,
+    /// and so is one whose init runs commands. The reason when it was removed.
+    async fn prune_one<M: Meet>(&self, name: &SandboxName, meet: &M) -> Result<Option<String>, SandboxError> {
+        let Some(_lock) = lock::try_exclusive(&self.layout, name)? else { return Ok(None) };
+        let Some(facts) = self.engine.inspect(name.as_str()).await? else { return Ok(None) };
+        self.own(&facts)?;
+        let Some(reason) = due(&self.listed((&facts).into())?, now_ms()) else { return Ok(None) };
+        if let Some(record) = Record::load(&self.layout, name)
+            && self.busy(&facts, &record, meet).await
         {
-            return None;
+            return Ok(None);
         }
-        let result = match self.engine.remove(&facts.id).await {
-            Ok(()) => self.layout.forget(name, run_of(&facts.labels).as_ref()),
-            Err(error) => Err(error.into()),
-        };
-        Some((reason, result))
+        self.engine.remove(&facts.id).await?;
+        self.layout.forget(name, run_of(&facts.labels).as_ref())?;
+        Ok(Some(reason))
     }
 
     /// Removes rendezvous directories that no container carries.

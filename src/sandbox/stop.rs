@@ -55,7 +55,7 @@ impl Sandboxes {
     }
 
     /// Refuses a container of somebody else.
-    fn own(&self, facts: &ContainerFacts) -> Result<(), SandboxError> {
+    pub(super) fn own(&self, facts: &ContainerFacts) -> Result<(), SandboxError> {
         let owner = match facts.labels.get(labels::INSTALLATION) {
             Some(owner) if owner == self.installation.as_str() => return Ok(()),
             Some(other) => format!("belongs to installation {}", other.escape_debug()),

@@ -13,7 +13,7 @@ use creel::sandbox::{
     Sandboxes, Workspace, locate_and_install,
 };
 use creel::state::{StateDir, random_hex};
-use creel::wire::{Assembler, Facts, FromInit, Hello, MAX_FROM_INIT, ToInit};
+use creel::wire::{Assembler, CommandId, Facts, FromInit, Hello, MAX_FROM_INIT, Spawn, ToInit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -230,12 +230,42 @@ impl Link {
     }
 }
 
+impl Link {
+    /// Starts a command that waits for its input: the image holds no program, so it is creel-init itself.
+    pub(crate) async fn start_waiting(&mut self) -> CommandId {
+        let id = CommandId([7; 16]);
+        let argv = ["/.creel/init", "control", "spawn", "--", "/none"];
+        let argv = argv.map(|part| part.as_bytes().to_vec()).to_vec();
+        let spawn = Spawn { id, argv, stdin: true, ring: 1 << 16, ..Spawn::default() };
+        self.say(&ToInit::Spawn(Box::new(spawn))).await.expect("spawn");
+        match self.hear().await.expect("answer") {
+            FromInit::Started { .. } => id,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// Ends a command and waits for its exit.
+    pub(crate) async fn end(&mut self, id: CommandId) {
+        self.say(&ToInit::Attach { id, own: true, from: 0 }).await.expect("attach");
+        self.say(&ToInit::Kill { id, grace_ms: 0 }).await.expect("kill");
+        while !matches!(self.hear().await.expect("exit"), FromInit::Exit(_)) {}
+    }
+}
+
 impl Probe for Link {
     async fn facts(&mut self, paths: Vec<String>) -> Result<Facts, MeetError> {
         self.say(&ToInit::Probe { paths }).await?;
         match self.hear().await? {
             FromInit::Facts(facts) => Ok(*facts),
             other => Err(broken(format!("no facts but {other:?}"))),
+        }
+    }
+
+    async fn running(&mut self) -> Result<usize, MeetError> {
+        self.say(&ToInit::List).await?;
+        match self.hear().await? {
+            FromInit::Table(table) => Ok(table.iter().filter(|entry| entry.running).count()),
+            other => Err(broken(format!("no table but {other:?}"))),
         }
     }
 }
