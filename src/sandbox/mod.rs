@@ -1,1 +1,110 @@
-//! To be filled.
+//! Sandboxes: specified, made, proven, shared, removed. A file per operation; no engine's types in here.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `request` | what a caller asks for |
+//! | `spec`, `hash`, `labels`, `user` | request → container, and its identity; pure |
+//! | `decide` | what to do with a container that is there already; pure |
+//! | `prove` | asked for against enforced; pure |
+//! | `files`, `lock`, `lease`, `record` | the state beside a container |
+//! | `elf`, `init_binary`, `workspace`, `keep_out` | what is mounted, and what never |
+//! | `meet`, `by_link`, `busy` | talking to a container's init |
+//! | `ensure`, `create` | the way to a ready container |
+//! | `stop`, `list`, `prune` | and out of it |
+//!
+//! The order of a start: lock → look → create → start → meet init → read the kernel's facts → compare → record →
+//! ready. A failure after `create` removes what this attempt made, and nothing else.
+
+mod busy;
+mod by_link;
+mod create;
+mod decide;
+mod elf;
+mod ensure;
+mod error;
+mod files;
+mod hash;
+mod init_binary;
+mod keep_out;
+pub mod labels;
+mod lease;
+mod list;
+mod lock;
+mod meet;
+pub mod prove;
+mod prune;
+mod record;
+mod request;
+mod spec;
+mod stop;
+mod user;
+mod workspace;
+
+use std::path::Path;
+
+pub use by_link::ByLink;
+pub use ensure::{Ready, Timings};
+pub use error::SandboxError;
+pub use files::{Layout, RunId};
+pub use hash::{EPOCH, Inputs};
+pub use init_binary::{
+    InitBinary, candidates as init_candidates, install as install_init, locate_and_install,
+};
+pub use lease::Lease;
+pub use list::Listed;
+pub use meet::{Meet, MeetError, Probe};
+pub use prove::{Check, Hardening, Rule, Verdict};
+pub use prune::Pruned;
+pub use record::Record;
+pub use request::{
+    ALLOW_UNENFORCED_KEY, Bind, DEFAULT_PIDS, Held, Identity, SandboxName, SandboxRequest, Workspace,
+};
+pub use spec::{HOME_TARGET, INIT_TARGET, MEET_TARGET};
+pub use stop::InUse;
+pub use user::SANDBOX_ID;
+
+use crate::engine::{Endpoint, Engine};
+use crate::state::{InstallationId, StateDir};
+
+/// The sandboxes of one installation on one engine.
+#[derive(Debug, Clone)]
+pub struct Sandboxes {
+    engine: Engine,
+    layout: Layout,
+    installation: InstallationId,
+}
+
+impl Sandboxes {
+    /// Opens the sandboxes of the installation in `state`.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn open(engine: Engine, state: &StateDir) -> Result<Self, SandboxError> {
+        let installation = state.installation()?;
+        Ok(Self { engine, layout: Layout::new(state), installation })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The state files.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The engine is this user's own, without root: the owner of its socket tells, without another request.
+    fn rootless(&self) -> bool {
+        match &self.engine.facts().endpoint {
+            Endpoint::Unix(path) => owner(path).is_some_and(|uid| uid != 0),
+            Endpoint::Tcp(_) => false,
+        }
+    }
+}
+
+fn owner(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).ok().map(|meta| meta.uid())
+}

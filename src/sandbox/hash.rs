@@ -1,0 +1,177 @@
+//! The configuration hash: SHA-256 over canonical JSON. Order of lists counts (A110), order of keys does not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::request::Identity;
+use crate::engine::ContainerSpec;
+
+/// Changes whenever the builder of containers changes what it makes from the same request (I044).
+pub const EPOCH: &str = "2026-11-30-init";
+
+/// What the hash covers; kept beside the container, so that drift can be told key by key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Inputs(Value);
+
+impl Inputs {
+    /// The parts of `shape` that affect the container, the files that are mounted, and the code versions involved.
+    pub(super) fn new(
+        shape: &ContainerSpec,
+        identities: &BTreeMap<String, Identity>,
+        init: &str,
+        setup: Option<&str>,
+    ) -> Self {
+        // A value made of strings, numbers and lists always serialises; an error would only make the hash differ.
+        let mut value = serde_json::to_value(shape).unwrap_or(Value::Null);
+        if let Value::Object(fields) = &mut value {
+            fields.remove("labels");
+            fields.insert("epoch".to_owned(), json!(EPOCH));
+            fields.insert("init".to_owned(), json!(init));
+            fields.insert("identities".to_owned(), json!(identities));
+            // Only the digest: the command may hold what must not lie in state files.
+            fields.insert("setup".to_owned(), json!(setup.map(sha256)));
+        }
+        Self(value)
+    }
+
+    /// 64 hex digits.
+    pub fn hash(&self) -> String {
+        let mut text = String::new();
+        canonical(&self.0, &mut text);
+        sha256(&text)
+    }
+
+    /// What differs between this (a container's inputs) and `wanted`, one line for each key.
+    pub fn drift(&self, wanted: &Self) -> Vec<String> {
+        let empty = serde_json::Map::new();
+        let (old, new) = (self.0.as_object().unwrap_or(&empty), wanted.0.as_object().unwrap_or(&empty));
+        let mut keys: Vec<&String> = old.keys().chain(new.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        keys.into_iter().filter_map(|key| difference(key, old.get(key), new.get(key))).collect()
+    }
+
+    /// The mounts differ: file tools would see other files than the container (spec `sandbox.md` §11.2).
+    pub fn mounts_differ(&self, wanted: &Self) -> bool {
+        // The init binary's own mount changes with every version of creel; it holds no files of the user.
+        let part = |inputs: &Self, key: &str| match (key, inputs.0.get(key)) {
+            ("mounts", Some(Value::Array(mounts))) => {
+                Value::Array(mounts.iter().filter(|mount| !is_init(mount)).cloned().collect())
+            }
+            (_, value) => value.cloned().unwrap_or(Value::Null),
+        };
+        ["mounts", "tmpfs", "identities", "workdir"].iter().any(|key| part(self, key) != part(wanted, key))
+    }
+}
+
+fn is_init(mount: &Value) -> bool {
+    mount.get("target").and_then(Value::as_str) == Some(super::spec::INIT_TARGET)
+}
+
+fn sha256(text: &str) -> String {
+    crate::state::hex(&Sha256::digest(text.as_bytes()))
+}
+
+fn difference(key: &str, old: Option<&Value>, new: Option<&Value>) -> Option<String> {
+    if old == new {
+        return None;
+    }
+    if let (Some(Value::Array(old)), Some(Value::Array(new))) = (old, new) {
+        let gone = old.iter().filter(|item| !new.contains(item)).map(|item| format!("-{}", brief(item)));
+        let come = new.iter().filter(|item| !old.contains(item)).map(|item| format!("+{}", brief(item)));
+        let items: Vec<String> = gone.chain(come).collect();
+        let what = if items.is_empty() { "another order".to_owned() } else { items.join(" ") };
+        return Some(format!("{key}: {what}"));
+    }
+    let told = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), brief);
+    Some(format!("{key}: {} → {}", told(old), told(new)))
+}
+
+/// A value as people write it: mounts as `source:target:mode`, the rest as JSON, cut to a line.
+fn brief(value: &Value) -> String {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    if let (Some(source), Some(target)) = (text("source"), text("target")) {
+        let read_only = value.get("read_only").and_then(Value::as_bool).unwrap_or(false);
+        return format!("{source}:{target}:{}", if read_only { "ro" } else { "rw" });
+    }
+    if let (Some(target), Some(options)) = (text("target"), text("options")) {
+        return format!("{target}:{options}");
+    }
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.char_indices().nth(80) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// JSON without spaces and with sorted keys, whatever map type the JSON library was built with.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<&String, &Value> = fields.iter().collect();
+            out.push('{');
+            for (index, (key, value)) in sorted.into_iter().enumerate() {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "{}{}:", if index > 0 { "," } else { "" }, Value::String(key.clone()));
+                canonical(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                canonical(item, out);
+            }
+            out.push(']');
+        }
+        plain => {
+            let _ = write!(out, "{plain}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(value: Value) -> Inputs {
+        Inputs(value)
+    }
+
+    #[test]
+    fn keys_are_sorted_and_lists_are_not() {
+        let mut text = String::new();
+        canonical(&json!({"b": [2, 1], "a": {"z": null, "y": "\"\n"}}), &mut text);
+        assert_eq!(text, r#"{"a":{"y":"\"\n","z":null},"b":[2,1]}"#);
+        let (one, two) = (of(json!({"dns": ["a", "b"]})), of(json!({"dns": ["b", "a"]})));
+        assert_ne!(one.hash(), two.hash());
+        assert_eq!(one.drift(&two), ["dns: another order"]);
+    }
+
+    #[test]
+    fn drift_is_told_key_by_key() {
+        let old = of(json!({"network": "none", "mounts": [], "same": 1}));
+        let mount = json!({"source": "/a", "target": "/b", "read_only": true});
+        let new = of(json!({"network": "bridge", "mounts": [mount], "same": 1, "more": "x"}));
+        assert_eq!(old.drift(&new), ["more: nothing → x", "mounts: +/a:/b:ro", "network: none → bridge"]);
+        assert!(old.mounts_differ(&new));
+        assert_eq!(old.drift(&old), Vec::<String>::new());
+    }
+
+    #[test]
+    fn another_init_is_no_other_view_of_files() {
+        let with = |source: &str| {
+            of(json!({"mounts": [{"source": source, "target": "/.creel/init", "read_only": true}]}))
+        };
+        assert!(!with("/x/1").mounts_differ(&with("/x/2")));
+        assert_ne!(with("/x/1").hash(), with("/x/2").hash());
+    }
+}

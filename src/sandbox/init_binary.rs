@@ -1,0 +1,160 @@
+//! Finds creel-init, judges it and puts a copy where the engine can mount it from.
+
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::elf;
+use super::error::SandboxError;
+use super::files::Layout;
+use super::request::{Held, Identity};
+
+/// The installed copy of creel-init.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitBinary {
+    /// Absolute path of the copy.
+    pub path: PathBuf,
+    /// Hex SHA-256 of its bytes.
+    pub digest: String,
+    /// Which file it is.
+    pub identity: Identity,
+}
+
+/// Where creel-init may be, in order. `named` is `$CREEL_INIT`: when it is set, nothing else is tried.
+pub fn candidates(named: Option<&str>, exe: &Path) -> Vec<PathBuf> {
+    if let Some(named) = named.filter(|named| !named.is_empty()) {
+        return vec![PathBuf::from(named)];
+    }
+    let dir = exe.parent().unwrap_or(Path::new("/"));
+    let prefix = dir.parent().unwrap_or(Path::new("/"));
+    let mut places = vec![prefix.join("libexec/creel/creel-init")];
+    // A build directory: `target/debug/creel`, `target/debug/deps/test`, `target/release/creel`. What lies right
+    // beside the executable there is the dynamic build of the same binary, so the static one goes first.
+    places.extend(exe.ancestors().skip(2).take(2).map(|target| target.join("init/init/creel-init")));
+    places.push(dir.join("creel-init"));
+    places
+}
+
+/// Finds the first candidate that exists, judges it and installs it.
+pub fn locate_and_install(
+    layout: &Layout,
+    named: Option<&str>,
+    exe: &Path,
+) -> Result<InitBinary, SandboxError> {
+    let tried = candidates(named, exe);
+    match tried.iter().find(|path| path.is_file()) {
+        Some(path) => install(layout, path),
+        None => Err(SandboxError::InitMissing { tried }),
+    }
+}
+
+/// Copies `source` to `<state>/creel/bin/<digest>/creel-init` unless it is there already.
+pub fn install(layout: &Layout, source: &Path) -> Result<InitBinary, SandboxError> {
+    let digest = match layout.known_digest(source) {
+        Some(digest) => digest,
+        None => copy(layout, source)?,
+    };
+    let path = layout.bin(&digest)?.join("creel-init");
+    if noexec(&path)? {
+        return Err(SandboxError::NoExec { dir: layout.bin(&digest)? });
+    }
+    let identity = Held::open_own(&path)?.identity;
+    Ok(InitBinary { path, digest, identity })
+}
+
+/// Reads, judges, copies; remembers the digest under the source's stat values, so that the next call reads nothing.
+fn copy(layout: &Layout, source: &Path) -> Result<String, SandboxError> {
+    let bytes = std::fs::read(source).map_err(SandboxError::io(source, "read"))?;
+    if let Some(reason) = elf::objection(&bytes, std::env::consts::ARCH) {
+        return Err(SandboxError::InitUnusable { path: source.to_owned(), reason });
+    }
+    let digest = crate::state::hex(&Sha256::digest(&bytes));
+    let dir = layout.bin(&digest)?;
+    let target = dir.join("creel-init");
+    // Renaming over a file that a container has mounted leaves that mount alone, but changes the identity that
+    // later containers are compared with: an intact copy stays.
+    if std::fs::read(&target).ok().as_deref() != Some(bytes.as_slice()) {
+        write(&dir, &target, &bytes).map_err(SandboxError::io(&target, "write"))?;
+    }
+    layout.remember_digest(source, &digest)?;
+    Ok(digest)
+}
+
+fn write(dir: &Path, target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o755))?;
+    file.as_file().sync_all()?;
+    file.persist(target)?;
+    Ok(())
+}
+
+fn noexec(path: &Path) -> Result<bool, SandboxError> {
+    let stat = rustix::fs::statvfs(path).map_err(|error| SandboxError::io(path, "statvfs")(error.into()))?;
+    Ok(stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
+}
+
+/// Names a file by everything that changes when its bytes do.
+pub(super) fn stat_key(path: &Path) -> Option<String> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some(format!(
+        "{}-{}-{}-{}.{:09}-{}.{:09}",
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        meta.mtime(),
+        meta.mtime_nsec(),
+        meta.ctime(),
+        meta.ctime_nsec()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_binary_is_final() {
+        assert_eq!(candidates(Some("/x/init"), Path::new("/usr/bin/creel")), [PathBuf::from("/x/init")]);
+        let places = candidates(Some(""), Path::new("/usr/bin/creel"));
+        assert_eq!(places[0], Path::new("/usr/libexec/creel/creel-init"));
+        assert_eq!(places.last().unwrap(), Path::new("/usr/bin/creel-init"));
+        for exe in ["/s/target/debug/creel", "/s/target/debug/deps/sandbox-1"] {
+            let places = candidates(None, Path::new(exe));
+            assert!(places.contains(&PathBuf::from("/s/target/init/init/creel-init")), "{places:?}");
+        }
+    }
+
+    #[test]
+    fn installs_once_and_keeps_the_identity() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(&crate::state::StateDir::at(dir.path().join("s")));
+        let source = dir.path().join("creel-init");
+        std::fs::write(&source, elf_bytes()).unwrap();
+        let first = install(&layout, &source).unwrap();
+        let second = install(&layout, &source).unwrap();
+        assert_eq!(first, second);
+        assert_eq!(std::fs::metadata(&first.path).unwrap().permissions().mode() & 0o777, 0o755);
+        // The memory of the digest is no proof that the copy is still there.
+        std::fs::remove_file(&first.path).unwrap();
+        assert_eq!(install(&layout, &source).unwrap().digest, first.digest);
+    }
+
+    #[test]
+    fn refuses_a_dynamic_binary() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(&crate::state::StateDir::at(dir.path().join("s")));
+        let error = install(&layout, &std::env::current_exe().unwrap()).unwrap_err();
+        assert!(matches!(error, SandboxError::InitUnusable { .. }), "{error}");
+    }
+
+    fn elf_bytes() -> Vec<u8> {
+        let mut bytes = vec![0_u8; 64];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        let machine: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+        bytes[18..20].copy_from_slice(&machine.to_le_bytes());
+        bytes
+    }
+}

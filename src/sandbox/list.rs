@@ -1,0 +1,140 @@
+//! Lists the sandboxes of this installation. The engine's labels are the truth, files only add to them.
+
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+use serde::Serialize;
+
+use super::error::SandboxError;
+use super::record::Record;
+use super::request::SandboxName;
+use super::{Sandboxes, labels, lease};
+use crate::engine::{ContainerFacts, ContainerSummary};
+
+/// One sandbox as `creel sandbox list` shows it; upstream's field names where it has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// Container id.
+    pub id: String,
+    /// Container name.
+    #[serde(rename = "containerName")]
+    pub name: String,
+    /// Scope key.
+    pub session_key: String,
+    /// Image reference as asked for.
+    pub image: String,
+    /// Image id.
+    pub image_id: String,
+    /// The image reference still means that image id; `None` when the reference is gone.
+    pub image_match: Option<bool>,
+    /// Running.
+    pub running: bool,
+    /// The engine's own word for its state.
+    pub status: String,
+    /// Running, and there is a proof of this container.
+    pub proven: bool,
+    /// Creation time, milliseconds since 1970.
+    pub created_at_ms: u64,
+    /// Last use, milliseconds since 1970, where known.
+    pub last_used_at_ms: Option<u64>,
+    /// Configuration hash.
+    pub config_hash: String,
+    /// Idle limit in seconds, 0 for none.
+    pub idle_limit_s: u64,
+    /// Age limit in seconds, 0 for none.
+    pub max_age_s: u64,
+    /// Processes that use it now.
+    pub leases: usize,
+}
+
+/// What a listing and an inspection both tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    id: &'a str,
+    name: &'a str,
+    labels: &'a BTreeMap<String, String>,
+    running: bool,
+    status: &'a str,
+}
+
+impl<'a> From<&'a ContainerFacts> for Row<'a> {
+    fn from(facts: &'a ContainerFacts) -> Self {
+        let ContainerFacts { id, name, labels, running, status, .. } = facts;
+        Self { id: &id.0, name, labels, running: *running, status }
+    }
+}
+
+impl<'a> From<&'a ContainerSummary> for Row<'a> {
+    fn from(summary: &'a ContainerSummary) -> Self {
+        let ContainerSummary { id, name, labels, running, status, .. } = summary;
+        Self { id: &id.0, name, labels, running: *running, status }
+    }
+}
+
+impl Row<'_> {
+    fn label(&self, name: &str) -> String {
+        self.labels.get(name).cloned().unwrap_or_default()
+    }
+
+    /// A label that is no number reads as 0, which means: no limit. Prune removes nothing because of it.
+    fn number(&self, name: &str) -> u64 {
+        self.labels.get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Sandboxes {
+    /// All sandboxes of this installation, by name.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer.
+    pub async fn list(&self) -> Result<Vec<Listed>, SandboxError> {
+        let mut all = Vec::new();
+        for summary in self.containers().await? {
+            let listed = self.listed((&summary).into())?;
+            let now = self.engine.image(&listed.image).await?;
+            let image_match = now.map(|image| image.id == listed.image_id);
+            all.push(Listed { image_match, ..listed });
+        }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+
+    /// The containers that carry this installation's label.
+    pub(super) async fn containers(&self) -> Result<Vec<ContainerSummary>, SandboxError> {
+        let own = (labels::INSTALLATION.to_owned(), self.installation.as_str().to_owned());
+        Ok(self.engine.list(&[own]).await?)
+    }
+
+    /// One container with what the files add.
+    pub(super) fn listed(&self, row: Row<'_>) -> Result<Listed, SandboxError> {
+        let name = SandboxName::parse(row.name).ok();
+        let (mut leases, mut last_used, mut proven) = (0, None, false);
+        if let Some(name) = &name {
+            leases = lease::count(&self.layout, name)?;
+            last_used = self.layout.last_used(name);
+            let record = Record::load(&self.layout, name);
+            // A listing does not tell the start time: whether it was restarted is found out at the next use.
+            proven = row.running && record.is_some_and(|record| record.container == row.id);
+        }
+        let since = |time: std::time::SystemTime| time.duration_since(UNIX_EPOCH).ok();
+        Ok(Listed {
+            id: row.id.to_owned(),
+            name: row.name.to_owned(),
+            session_key: row.label(labels::SESSION_KEY),
+            image: row.label(labels::REFERENCE),
+            image_id: row.label(labels::IMAGE),
+            image_match: None,
+            running: row.running,
+            status: row.status.to_owned(),
+            proven,
+            created_at_ms: row.number(labels::CREATED),
+            last_used_at_ms: last_used.and_then(since).and_then(|age| u64::try_from(age.as_millis()).ok()),
+            config_hash: row.label(labels::HASH),
+            idle_limit_s: row.number(labels::IDLE),
+            max_age_s: row.number(labels::EXPIRES),
+            leases,
+        })
+    }
+}

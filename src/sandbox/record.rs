@@ -1,0 +1,59 @@
+//! The record of a proof, so that a container is proven once for each start and not once for each command.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::SandboxError;
+use super::files::{Layout, replace};
+use super::hash::Inputs;
+use super::prove::Hardening;
+use super::request::SandboxName;
+use crate::engine::ContainerFacts;
+
+/// What was proven of one start of one container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// Container id.
+    pub container: String,
+    /// The engine's start time; another one means another start.
+    pub started_at: String,
+    /// PID 1 on the engine's host.
+    pub pid: i32,
+    /// Rendezvous directory.
+    pub run: String,
+    /// Image id.
+    pub image: String,
+    /// `uid:gid` of the processes.
+    pub user: String,
+    /// The agent that first asked for it.
+    pub agent: String,
+    /// Configuration hash.
+    pub hash: String,
+    /// What the hash covers.
+    pub inputs: Inputs,
+    /// The proof.
+    pub hardening: Hardening,
+}
+
+impl Record {
+    /// The record is about exactly this start of exactly this container.
+    pub fn is_about(&self, facts: &ContainerFacts) -> bool {
+        self.container == facts.id.0
+            && self.started_at == facts.started_at
+            && self.pid == facts.pid
+            && facts.pid > 0
+    }
+
+    /// Reads the record; `None` where there is none or it cannot be read: the container is then not trusted.
+    pub(super) fn load(layout: &Layout, name: &SandboxName) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(layout.proof(name).ok()?).ok()?).ok()
+    }
+
+    /// Replaces the record at once.
+    pub(super) fn store(&self, layout: &Layout, name: &SandboxName) -> Result<(), SandboxError> {
+        let path = layout.proof(name)?;
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| SandboxError::io(&path, "encode")(std::io::Error::other(error)))?;
+        replace(&path, &bytes)
+    }
+}

@@ -1,0 +1,66 @@
+//! Removes sandboxes: one by name, or all of this installation.
+
+use super::error::SandboxError;
+use super::request::SandboxName;
+use super::{Sandboxes, ensure::run_of, labels, lease, lock};
+use crate::engine::ContainerFacts;
+
+/// What to do with a sandbox that somebody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InUse {
+    /// Leave it, as an error.
+    Refuse,
+    /// End it with its commands.
+    Remove,
+}
+
+impl Sandboxes {
+    /// Removes the sandbox of this name. False when there is none. Workspaces stay.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError::Foreign`] for a container that is not ours, [`SandboxError::Leased`] for one in use.
+    pub async fn stop(&self, name: &SandboxName, in_use: InUse) -> Result<bool, SandboxError> {
+        let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
+        let Some(facts) = self.engine.inspect(name.as_str()).await? else {
+            self.layout.forget(name, None)?;
+            return Ok(false);
+        };
+        self.own(&facts)?;
+        let leases = lease::count(&self.layout, name)?;
+        if leases > 0 && in_use == InUse::Refuse {
+            return Err(SandboxError::Leased { name: name.to_string(), leases });
+        }
+        self.engine.remove(&facts.id).await?;
+        self.layout.forget(name, run_of(&facts.labels).as_ref())?;
+        Ok(true)
+    }
+
+    /// Removes every sandbox of this installation; the outcome of each, by name.
+    ///
+    /// # Errors
+    ///
+    /// When the engine cannot list them.
+    pub async fn stop_all(
+        &self,
+        in_use: InUse,
+    ) -> Result<Vec<(SandboxName, Result<bool, SandboxError>)>, SandboxError> {
+        let mut outcome = Vec::new();
+        for listed in self.list().await? {
+            let Ok(name) = SandboxName::parse(&listed.name) else { continue };
+            let result = self.stop(&name, in_use).await;
+            outcome.push((name, result));
+        }
+        Ok(outcome)
+    }
+
+    /// Refuses a container of somebody else.
+    pub(super) fn own(&self, facts: &ContainerFacts) -> Result<(), SandboxError> {
+        let owner = match facts.labels.get(labels::INSTALLATION) {
+            Some(owner) if owner == self.installation.as_str() => return Ok(()),
+            Some(other) => format!("belongs to installation {}", other.escape_debug()),
+            None => "carries no installation label".to_owned(),
+        };
+        Err(SandboxError::Foreign { name: facts.name.clone(), id: facts.id.short().to_owned(), owner })
+    }
+}

@@ -1,0 +1,69 @@
+//! Who the processes of a sandbox are (design §1, "container user"). Pure.
+
+/// The user id that owns creel's own workspaces where creel runs as root.
+pub const SANDBOX_ID: u32 = 1000;
+
+/// What the decision depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Situation {
+    /// Owner and group of the workspace on the host.
+    pub(super) owner: (u32, u32),
+    /// This process's user.
+    pub(super) own_uid: u32,
+    /// The engine runs without root: its container root is `own_uid` on the host.
+    pub(super) rootless: bool,
+}
+
+/// The chosen user and what should be said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// `uid[:gid]`, or a name that the configuration gives.
+    pub(super) user: String,
+    /// A warning, where the choice is weaker than the rule.
+    pub(super) warning: Option<String>,
+}
+
+/// The configured user, else the owner of the workspace.
+pub(super) fn choose(configured: Option<&str>, situation: Situation) -> Choice {
+    if let Some(user) = configured.map(str::trim).filter(|user| !user.is_empty()) {
+        return Choice {
+            user: user.to_owned(),
+            warning: root_warning(user, "the configuration asks for it"),
+        };
+    }
+    let (uid, gid) = situation.owner;
+    if situation.rootless && uid == situation.own_uid && uid != 0 {
+        // Any other id would be a subordinate id on the host, which cannot write the workspace.
+        let warning = format!("commands run as root of a rootless engine, which is user {uid} on the host");
+        return Choice { user: "0:0".to_owned(), warning: Some(warning) };
+    }
+    let user = format!("{uid}:{gid}");
+    let warning = root_warning(&user, "root owns the workspace");
+    Choice { user, warning }
+}
+
+fn root_warning(user: &str, why: &str) -> Option<String> {
+    let root = matches!(user.split(':').next(), Some("0" | "root"));
+    root.then(|| format!("commands run as root with all capabilities dropped as configured: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_unless_configured() {
+        let at = |owner, own_uid, rootless| Situation { owner, own_uid, rootless };
+        let case = |configured, situation| choose(configured, situation);
+        assert_eq!(case(None, at((1000, 1000), 0, false)).user, "1000:1000");
+        assert_eq!(case(None, at((501, 20), 501, false)), Choice { user: "501:20".into(), warning: None });
+        let root = case(None, at((0, 0), 0, false));
+        assert_eq!(root.user, "0:0");
+        assert!(root.warning.unwrap().contains("root owns the workspace"));
+        assert_eq!(case(None, at((501, 20), 501, true)).user, "0:0");
+        assert_eq!(case(None, at((7, 7), 501, true)).user, "7:7");
+        assert_eq!(case(Some(" 5:6 "), at((0, 0), 0, false)), Choice { user: "5:6".into(), warning: None });
+        assert!(case(Some("root"), at((5, 5), 0, false)).warning.is_some());
+        assert_eq!(case(Some("  "), at((5, 6), 0, false)).user, "5:6");
+    }
+}
