@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+pub mod images;
+
 /// Parses the process's arguments, runs, and returns the exit code.
 pub fn main() -> ExitCode {
     crate::observe::install();

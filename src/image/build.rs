@@ -1,0 +1,182 @@
+//! Builds one image: nothing where it is up to date, otherwise all of it or nothing.
+
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::progress::{Event, Progress};
+use super::recipe::{LABEL_CA, LABEL_IMAGE, LABEL_SOURCE};
+use super::{
+    ExtraCa, ImageError, Recipe, Reference, Source, busybox, debian, dockerfile, list, lock, rootfs,
+};
+use crate::engine::{Engine, EngineError, ImageFacts};
+use crate::state::StateDir;
+
+/// What to build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// The reference that the image gets.
+    pub reference: Reference,
+    /// Where its files come from. `Packages` is content with an up-to-date image of any source.
+    pub source: Source,
+    /// Extra certificates to trust; without them an image that has some is rebuilt.
+    pub ca: Option<ExtraCa>,
+    /// Build although an up-to-date image exists.
+    pub force: bool,
+}
+
+impl Order {
+    /// The recipe under its default reference, from packages, where not up to date.
+    pub fn of(recipe: Recipe) -> Self {
+        Self { recipe, reference: Reference::of(recipe), source: Source::Packages, ca: None, force: false }
+    }
+
+    /// True where `image` is already what this order asks for. Pure.
+    fn is_met_by(&self, image: &ImageFacts) -> bool {
+        let label = |name: &str| image.labels.get(name).map(String::as_str);
+        let ca = self.ca.as_ref().map(ExtraCa::digest);
+        let source = match self.source {
+            Source::Packages => true,
+            Source::Dockerfile { .. } => label(LABEL_SOURCE) == Some(self.source.label().as_str()),
+        };
+        list::is_current(self.recipe, image) && label(LABEL_CA) == ca.as_deref() && source
+    }
+}
+
+/// How an order ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The image was there already and is what the recipe makes.
+    UpToDate(ImageFacts),
+    /// The image was built.
+    Built(ImageFacts),
+}
+
+impl Outcome {
+    /// The image.
+    pub fn image(&self) -> &ImageFacts {
+        match self {
+            Self::UpToDate(image) | Self::Built(image) => image,
+        }
+    }
+}
+
+/// Fulfils `order`. Builds of one reference run one after the other; the later ones find it up to date. The
+/// reference moves to the new image only when that is complete; until then an older image keeps it.
+pub async fn build(
+    engine: &Engine,
+    state: &StateDir,
+    order: &Order,
+    progress: Progress<'_>,
+) -> Result<Outcome, ImageError> {
+    let _lock = lock::take(&state.own("locks")?, &order.reference, progress).await?;
+    let before = engine.image(order.reference.as_str()).await?;
+    if let Some(image) = before.as_ref().filter(|image| !order.force && order.is_met_by(image)) {
+        return Ok(Outcome::UpToDate(image.clone()));
+    }
+    let id = match &order.source {
+        Source::Packages => from_packages(engine, order, progress).await?,
+        Source::Dockerfile { base } => from_dockerfile(engine, order, base.as_deref(), progress).await?,
+    };
+    let built = engine.image(&id).await?;
+    let built = built.ok_or(EngineError::ImageMissing { image: id })?;
+    if let Some(old) = before.filter(|old| old.id != built.id) {
+        remove_replaced(engine, &old, &order.reference).await;
+    }
+    Ok(Outcome::Built(built))
+}
+
+async fn from_packages(engine: &Engine, order: &Order, progress: Progress<'_>) -> Result<String, ImageError> {
+    let ca = order.ca.as_ref();
+    let changes = order.recipe.changes(ca);
+    let Some(suite) = order.recipe.suite() else {
+        let busybox = busybox::obtain(progress).await?;
+        let composed = rootfs::compose(&busybox.program, &busybox.applets, ca);
+        let tar = Bytes::from(composed.map_err(ImageError::io("the root file system", "compose"))?);
+        progress(Event::Stage("importing"));
+        let stream = stream::once(async move { Ok(tar) });
+        return Ok(engine.import(stream, order.reference.as_str(), &changes).await?);
+    };
+    debian::ensure_tool(order.recipe, progress).await?;
+    let bootstrap = debian::start(order.recipe, suite, ca)?;
+    let import = |tar| async { Ok(engine.import(tar, order.reference.as_str(), &changes).await?) };
+    bootstrap.run(progress, import).await
+}
+
+async fn from_dockerfile(
+    engine: &Engine,
+    order: &Order,
+    base: Option<&str>,
+    progress: Progress<'_>,
+) -> Result<String, ImageError> {
+    let context = dockerfile::context(order.recipe, order.ca.as_ref());
+    let context = Bytes::from(context.map_err(ImageError::io("the build context", "compose"))?);
+    let args: Vec<_> = base.map(|base| ("BASE".to_owned(), base.to_owned())).into_iter().collect();
+    let labels = order.recipe.labels(&order.source, order.ca.as_ref());
+    progress(Event::Stage("building the Dockerfile"));
+    let line = |line: &str| progress(Event::Line(line));
+    let reference = order.reference.as_str();
+    Ok(engine.build(context, dockerfile::NAME, reference, &args, &labels, line).await?)
+}
+
+/// Takes away the image that lost its reference, so that rebuilding does not fill the disk. Best effort: an image
+/// with another tag, of another maker or in use stays.
+async fn remove_replaced(engine: &Engine, old: &ImageFacts, reference: &Reference) {
+    let ours = old.labels.contains_key(LABEL_IMAGE);
+    let other_tags = old.tags.iter().any(|tag| tag != reference.as_str());
+    if ours && !other_tags {
+        let removed = engine.remove_image(&old.id).await;
+        if let Err(error) = removed {
+            tracing::debug!(image = %old.id, %error, "the replaced image stays");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recipe::LABEL_RECIPE;
+    use super::*;
+
+    fn ca(byte: u8) -> ExtraCa {
+        let body = if byte == 0 { "MAEA" } else { "MAEH" };
+        ExtraCa::parse(&format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n")).unwrap()
+    }
+
+    #[test]
+    fn what_counts_as_up_to_date() {
+        let order = Order::of(Recipe::Minimal);
+        let image = list::tests::image(Recipe::Minimal);
+        assert!(order.is_met_by(&image));
+        assert!(!Order::of(Recipe::Sandbox).is_met_by(&image));
+        assert!(!Order { ca: Some(ca(0)), ..order.clone() }.is_met_by(&image));
+        let mut changed = image.clone();
+        changed.labels.insert(LABEL_RECIPE.to_owned(), "0".repeat(64));
+        assert!(!order.is_met_by(&changed));
+        let mut foreign = image;
+        foreign.labels.clear();
+        assert!(!order.is_met_by(&foreign));
+    }
+
+    #[test]
+    fn another_ca_is_another_image() {
+        let order = Order { ca: Some(ca(0)), ..Order::of(Recipe::Minimal) };
+        let mut image = list::tests::image(Recipe::Minimal);
+        image.labels = order.recipe.labels(&Source::Packages, order.ca.as_ref()).into_iter().collect();
+        assert!(order.is_met_by(&image));
+        assert!(!Order { ca: Some(ca(7)), ..order.clone() }.is_met_by(&image));
+        assert!(!Order { ca: None, ..order }.is_met_by(&image));
+    }
+
+    #[test]
+    fn an_asked_for_dockerfile_is_built_once() {
+        let source = |base: Option<&str>| Source::Dockerfile { base: base.map(str::to_owned) };
+        let order = Order { source: source(None), ..Order::of(Recipe::Sandbox) };
+        let mut image = list::tests::image(Recipe::Sandbox);
+        assert!(!order.is_met_by(&image));
+        image.labels = order.recipe.labels(&order.source, None).into_iter().collect();
+        assert!(order.is_met_by(&image));
+        assert!(!Order { source: source(Some("x:y")), ..order }.is_met_by(&image));
+        assert!(Order::of(Recipe::Sandbox).is_met_by(&image));
+    }
+}
