@@ -1,14 +1,17 @@
 //! Builds one image: nothing where it is up to date, otherwise all of it or nothing.
 
+use std::sync::Mutex;
+
 use bytes::Bytes;
 use futures_util::stream;
 
 use super::progress::{Event, Progress};
 use super::recipe::{LABEL_CA, LABEL_IMAGE, LABEL_SOURCE};
+use super::tail::Tail;
 use super::{
     ExtraCa, ImageError, Recipe, Reference, Source, busybox, debian, dockerfile, list, lock, rootfs,
 };
-use crate::engine::{Engine, EngineError, ImageFacts};
+use crate::engine::{BuildSpec, Engine, EngineError, ImageFacts};
 use crate::state::StateDir;
 
 /// What to build.
@@ -112,12 +115,27 @@ async fn from_dockerfile(
 ) -> Result<String, ImageError> {
     let context = dockerfile::context(order.recipe, order.ca.as_ref());
     let context = Bytes::from(context.map_err(ImageError::io("the build context", "compose"))?);
-    let args: Vec<_> = base.map(|base| ("BASE".to_owned(), base.to_owned())).into_iter().collect();
-    let labels = order.recipe.labels(&order.source, order.ca.as_ref());
+    let spec = BuildSpec {
+        context,
+        dockerfile: dockerfile::NAME.to_owned(),
+        reference: order.reference.as_str().to_owned(),
+        args: base.map(|base| ("BASE".to_owned(), base.to_owned())).into_iter().collect(),
+        labels: order.recipe.labels(&order.source, order.ca.as_ref()).into_iter().collect(),
+        network: None,
+    };
     progress(Event::Stage("building the Dockerfile"));
-    let line = |line: &str| progress(Event::Line(line));
-    let reference = order.reference.as_str();
-    Ok(engine.build(context, dockerfile::NAME, reference, &args, &labels, line).await?)
+    let lines = Mutex::new(Tail::default());
+    let built = engine.build(&spec, |line| {
+        // Lines of the build come from programs in it: cleaned and bounded as any tool's.
+        if let Ok(mut tail) = lines.lock() {
+            tail.line(line, progress);
+        }
+    });
+    built.await.map_err(|source| ImageError::BuildFailed {
+        image: order.recipe.name(),
+        tail: lines.lock().map(|tail| tail.text()).unwrap_or_default(),
+        source,
+    })
 }
 
 /// Takes away the image that lost its reference, so that rebuilding does not fill the disk. Best effort: an image

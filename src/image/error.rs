@@ -78,6 +78,16 @@ pub enum ImageError {
     /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] crate::state::StateError),
+    /// The engine could not build the Dockerfile.
+    #[error("image {image}: {source}{}", quote(tail))]
+    BuildFailed {
+        /// Recipe name.
+        image: &'static str,
+        /// The last lines of the build.
+        tail: String,
+        /// The engine's error.
+        source: crate::engine::EngineError,
+    },
     /// The engine refused or failed.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
@@ -119,6 +129,11 @@ impl Diagnose for ImageError {
                 ("CRL-IMAGE-006", Some("--tag"), "write NAME:TAG in lower case, such as creel-minimal:latest".to_owned())
             }
             Self::BadOptions { fix, .. } => ("CRL-IMAGE-007", None, (*fix).to_owned()),
+            Self::BuildFailed { image, .. } => (
+                "CRL-IMAGE-009",
+                None,
+                format!("check that the base image can be pulled, or run `creel images build {image}`: it needs no registry"),
+            ),
             Self::Io { path, .. } => {
                 ("CRL-IMAGE-008", None, format!("make {} accessible for this user", path.display()))
             }

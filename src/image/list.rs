@@ -43,9 +43,11 @@ pub async fn list(engine: &Engine, only: Option<Recipe>) -> Result<Vec<Status>, 
         let label = (LABEL_IMAGE.to_owned(), recipe.name().to_owned());
         let mut others = Vec::new();
         for image in engine.images(&[label]).await? {
-            let tags =
-                image.tags.iter().filter(|tag| tag.as_str() != reference.as_str() && *tag != "<none>:<none>");
-            others.extend(tags.map(|tag| status(recipe, tag, Some(&image))));
+            for tag in image.tags.iter().filter(|tag| tag.as_str() != reference.as_str()) {
+                // The list's rows lack details, and the tag may have gone meanwhile.
+                let found = engine.image(tag).await?;
+                others.extend(found.map(|image| status(recipe, tag, Some(&image))));
+            }
         }
         others.sort_by(|a, b| a.reference.cmp(&b.reference));
         found.extend(others);

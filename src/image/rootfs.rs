@@ -30,11 +30,12 @@ enum Node<'a> {
     Link { target: &'static str },
 }
 
-/// The paths of `busybox --list-full` as they go into the image. Lines that are no plain relative path are left
-/// out: the list comes from a program's output.
+/// The paths of `busybox --list-full` as they go into the image. Lines that are no plain path below a directory are
+/// left out: the list comes from a program's output, and its one name at the root is a leftover of initrds.
 pub(super) fn applets(list: &str) -> Vec<String> {
     let plain = |path: &&str| {
-        !path.is_empty() && *path != BUSYBOX && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+        let inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        inside && path.contains('/') && *path != BUSYBOX
     };
     list.lines().map(str::trim).filter(plain).map(str::to_owned).collect()
 }
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn hostile_applet_lists_stay_inside() {
-        assert_eq!(applets("bin/sh\n/etc/x\n../x\na/../b\n\nbin/busybox\n./c\n"), ["bin/sh"]);
+        assert_eq!(applets("bin/sh\nlinuxrc\n/etc/x\n../x\na/../b\n\nbin/busybox\n./c\n"), ["bin/sh"]);
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl Tail {
         self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
+    /// Takes one line that something else has split off already.
+    pub(super) fn line(&mut self, line: &str, progress: Progress<'_>) {
+        self.feed(line.as_bytes(), progress);
+        self.end_line(progress);
+    }
+
     fn feed(&mut self, bytes: &[u8], progress: Progress<'_>) {
         for byte in bytes {
             // A carriage return ends a line too: progress bars would otherwise be one endless line.
