@@ -1,7 +1,13 @@
 //! Building images for the real engine. The Debian image is left to the benchmarks: it takes a minute.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests: a failure here is a failed test"
+)]
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use creel::engine::{ContainerSpec, Discovery, Engine, Limits};
@@ -183,29 +189,57 @@ async fn the_list_shows_what_there_is() {
     assert!(only.iter().all(|status| status.name == "sandbox"));
 }
 
-/// A command that calls the program itself, with a state directory of its own.
+/// Calls the program itself, with a state directory of its own; programs in `tools` come before the host's.
 #[expect(clippy::disallowed_methods, reason = "a test of the program as a whole")]
-fn creel(bench: &Bench, args: &[&str]) -> std::process::Output {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_creel"));
-    Command::new(program).args(args).env("CREEL_STATE_DIR", bench.state.root()).output().unwrap()
+fn creel(bench: &Bench, tools: &Path, args: &[&str]) -> std::process::Output {
+    let mut path = tools.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_creel"));
+    command.args(args).env("CREEL_STATE_DIR", bench.state.root()).env("PATH", path).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[tokio::test]
 async fn the_command_builds_and_lists() {
     let bench = Bench::new("command").await;
     let tag = bench.reference.as_str();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let first = creel(&bench, &["images", "build", "minimal", "--tag", tag]);
+    let none = Path::new("/nonexistent");
+    let first = creel(&bench, none, &["images", "build", "minimal", "--tag", tag]);
     assert!(first.status.success(), "{}", text(&first.stderr));
     assert!(text(&first.stdout).starts_with(&format!("minimal: built {tag} in ")), "{}", text(&first.stdout));
     assert!(text(&first.stderr).contains("minimal: importing\n"), "{}", text(&first.stderr));
-    let second = creel(&bench, &["images", "build", "minimal", "--tag", tag]);
+    let second = creel(&bench, none, &["images", "build", "minimal", "--tag", tag]);
     assert!(text(&second.stdout).contains("is up to date"), "{}", text(&second.stdout));
-    let list = creel(&bench, &["images", "list", "minimal", "--json"]);
+    let list = creel(&bench, none, &["images", "list", "minimal", "--json"]);
     let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
     let mine = list.as_array().unwrap().iter().find(|row| row["reference"] == tag).unwrap();
     assert_eq!(mine["upToDate"], true);
-    let refused = creel(&bench, &["images", "build", "nothing"]);
+    let refused = creel(&bench, none, &["images", "build", "nothing"]);
     assert_eq!(refused.status.code(), Some(125));
     assert!(text(&refused.stderr).contains("CRL-IMAGE-001"), "{}", text(&refused.stderr));
+}
+
+#[tokio::test]
+async fn a_build_that_fails_keeps_the_image_before_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new("fails").await;
+    let before = bench.build(&bench.order()).await;
+    let tools = tempfile::tempdir().unwrap();
+    let tool = tools.path().join("mmdebstrap");
+    let script = "#!/bin/sh\necho 'I: creating tarball...' >&2\nhead -c 300000 /dev/zero\n\
+                  echo 'E: the mirror went away' >&2\nexit 25\n";
+    std::fs::write(&tool, script).unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let args = ["images", "build", "sandbox", "--tag", bench.reference.as_str()];
+    let failed = creel(&bench, tools.path(), &args);
+    let told = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(125), "{told}");
+    assert!(told.contains("mmdebstrap failed with exit status 25\n    I: creating tarball...\n"), "{told}");
+    assert!(told.contains("    E: the mirror went away [CRL-IMAGE-003]\n  fix: "), "{told}");
+    let after = bench.engine.image(bench.reference.as_str()).await.unwrap().unwrap();
+    assert_eq!(&after, before.image());
 }

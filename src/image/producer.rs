@@ -193,14 +193,11 @@ impl Drop for Running {
     }
 }
 
-/// `mmdebstrap` announces its steps as `I: …` lines.
+/// `mmdebstrap` announces its steps as `I: …`; those that end in dots take time and are stages.
 fn as_stage(event: Event<'_>) -> Event<'_> {
-    match event {
-        Event::Line(line) => {
-            line.strip_prefix("I: ").map_or(event, |step| Event::Stage(step.trim_end_matches("...")))
-        }
-        Event::Stage(_) => event,
-    }
+    let Event::Line(line) = event else { return event };
+    let step = line.strip_prefix("I: ").and_then(|step| step.strip_suffix("..."));
+    step.map_or(event, Event::Stage)
 }
 
 #[cfg(test)]
@@ -217,6 +214,15 @@ mod tests {
         let sum =
             output.fold(Ok(0), |sum: io::Result<usize>, part| async move { Ok(sum? + part?.len()) }).await;
         sum.map_err(ImageError::io("stream", "read"))
+    }
+
+    #[test]
+    fn slow_steps_are_stages() {
+        let step = as_stage(Event::Line("I: extracting archives..."));
+        assert_eq!(step, Event::Stage("extracting archives"));
+        for line in ["I: done", "W: odd...", "I: running --customize-hook in shell: sh -c 'x' exec /tmp/y"] {
+            assert_eq!(as_stage(Event::Line(line)), Event::Line(line));
+        }
     }
 
     #[tokio::test]

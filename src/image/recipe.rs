@@ -62,6 +62,12 @@ impl Recipe {
         }
     }
 
+    /// The recipe whose default reference this is: what to build where the engine lacks it.
+    pub fn of_reference(reference: &str) -> Option<Self> {
+        let reference = super::Reference::parse(reference).ok()?;
+        Self::ALL.into_iter().find(|recipe| super::Reference::of(*recipe) == reference)
+    }
+
     /// Debian packages beyond the minimal base.
     pub fn packages(self) -> &'static [&'static str] {
         match self {
@@ -179,6 +185,14 @@ mod tests {
         assert!(
             matches!(Recipe::parse("browser"), Err(ImageError::UnknownRecipe { name }) if name == "browser")
         );
+    }
+
+    #[test]
+    fn default_references_lead_back() {
+        assert_eq!(Recipe::of_reference("creel-minimal"), Some(Recipe::Minimal));
+        assert_eq!(Recipe::of_reference("openclaw-sandbox:bookworm-slim"), Some(Recipe::Sandbox));
+        assert_eq!(Recipe::of_reference("openclaw-sandbox"), None);
+        assert_eq!(Recipe::of_reference("debian:bookworm-slim"), None);
     }
 
     #[test]
