@@ -13,6 +13,7 @@ use std::process::Command;
 use creel::engine::{ContainerSpec, Discovery, Engine, Limits};
 use creel::image::{self, Event, ExtraCa, LABEL_CA, Order, Outcome, Recipe, Reference};
 use creel::state::StateDir;
+use tokio_util::sync::CancellationToken;
 
 /// An engine, a state directory and a reference for one test; what was made under them goes at its end.
 struct Bench {
@@ -38,7 +39,7 @@ impl Bench {
     }
 
     async fn build(&self, order: &Order) -> Outcome {
-        image::build(&self.engine, &self.state, order, &|_| ()).await.unwrap()
+        image::build(&self.engine, &self.state, order, &|_| (), &CancellationToken::new()).await.unwrap()
     }
 
     /// The output of `script` run by a login shell as PID 1, and its exit code.
@@ -157,7 +158,8 @@ async fn two_builds_at_once_make_one_image() {
             waited.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
-    let build = || image::build(&bench.engine, &bench.state, &order, &tell);
+    let cancel = CancellationToken::new();
+    let build = || image::build(&bench.engine, &bench.state, &order, &tell, &cancel);
     let (one, two) = tokio::join!(build(), build());
     let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!(one.image(), two.image());

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::image::{
@@ -69,11 +71,38 @@ pub async fn run(args: Args, engine: &Engine, state: &StateDir) -> Result<(), Fa
 async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result<(), ImageError> {
     for order in orders(args)? {
         let meter = Meter::new(order.recipe.name(), std::io::stderr().is_terminal());
-        let outcome = build(engine, state, &order, &|event| meter.tell(event)).await;
+        let cancel = CancellationToken::new();
+        let tell = |event: Event<'_>| meter.tell(event);
+        let work = Box::pin(build(engine, state, &order, &tell, &cancel));
+        let (outcome, ()) = tokio::join!(
+            async {
+                let outcome = work.await;
+                cancel.cancel();
+                outcome
+            },
+            async {
+                cancel.run_until_cancelled(interrupted()).await;
+                cancel.cancel();
+            }
+        );
         meter.clear();
         say(&told(&order, &outcome?, meter.begun.elapsed()))?;
     }
     Ok(())
+}
+
+/// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => (),
+        _ = terminate.recv() => (),
+    }
 }
 
 /// What the arguments ask for, checked as a whole before anything is built.

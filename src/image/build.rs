@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures_util::stream;
+use tokio_util::sync::CancellationToken;
 
 use super::progress::{Event, Progress};
 use super::recipe::{LABEL_CA, LABEL_IMAGE, LABEL_SOURCE};
@@ -67,20 +68,26 @@ impl Outcome {
 
 /// Fulfils `order`. Builds of one reference run one after the other; the later ones find it up to date. The
 /// reference moves to the new image only when that is complete; until then an older image keeps it.
+///
+/// `cancel` ends the build early but in order, as [`ImageError::Interrupted`]: a Debian bootstrap needs some seconds to take down its mounts, which dropping the future would not give it.
 pub async fn build(
     engine: &Engine,
     state: &StateDir,
     order: &Order,
     progress: Progress<'_>,
+    cancel: &CancellationToken,
 ) -> Result<Outcome, ImageError> {
-    let _lock = lock::take(&state.own("locks")?, &order.reference, progress).await?;
+    let locks = state.own("locks")?;
+    let _lock = unless(cancel, lock::take(&locks, &order.reference, progress)).await?;
     let before = engine.image(order.reference.as_str()).await?;
     if let Some(image) = before.as_ref().filter(|image| !order.force && order.is_met_by(image)) {
         return Ok(Outcome::UpToDate(image.clone()));
     }
     let id = match &order.source {
-        Source::Packages => from_packages(engine, order, progress).await?,
-        Source::Dockerfile { base } => from_dockerfile(engine, order, base.as_deref(), progress).await?,
+        Source::Packages => from_packages(engine, order, progress, cancel).await?,
+        Source::Dockerfile { base } => {
+            unless(cancel, from_dockerfile(engine, order, base.as_deref(), progress)).await?
+        }
     };
     let built = engine.image(&id).await?;
     let built = built.ok_or(EngineError::ImageMissing { image: id })?;
@@ -90,21 +97,40 @@ pub async fn build(
     Ok(Outcome::Built(built))
 }
 
-async fn from_packages(engine: &Engine, order: &Order, progress: Progress<'_>) -> Result<String, ImageError> {
+/// `work` until it ends or is cancelled; for work that may be dropped at any point.
+async fn unless<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, ImageError>>,
+) -> Result<T, ImageError> {
+    cancel.run_until_cancelled(work).await.unwrap_or(Err(ImageError::Interrupted))
+}
+
+async fn from_packages(
+    engine: &Engine,
+    order: &Order,
+    progress: Progress<'_>,
+    cancel: &CancellationToken,
+) -> Result<String, ImageError> {
     let ca = order.ca.as_ref();
     let changes = order.recipe.changes(ca);
     let Some(suite) = order.recipe.suite() else {
-        let busybox = busybox::obtain(progress).await?;
+        let busybox = unless(cancel, busybox::obtain(progress)).await?;
         let composed = rootfs::compose(&busybox.program, &busybox.applets, ca);
         let tar = Bytes::from(composed.map_err(ImageError::io("the root file system", "compose"))?);
         progress(Event::Stage("importing"));
         let stream = stream::once(async move { Ok(tar) });
         return Ok(engine.import(stream, order.reference.as_str(), &changes).await?);
     };
+    // Not dropped half-way: it may be installing packages.
     debian::ensure_tool(order.recipe, progress).await?;
+    if cancel.is_cancelled() {
+        return Err(ImageError::Interrupted);
+    }
     let bootstrap = debian::start(order.recipe, suite, ca)?;
     let import = |tar| async { Ok(engine.import(tar, order.reference.as_str(), &changes).await?) };
-    bootstrap.run(progress, import).await
+    let made = bootstrap.run(progress, cancel, import).await;
+    // The tool's own words about its end would only hide the cause.
+    made.map_err(|error| if cancel.is_cancelled() { ImageError::Interrupted } else { error })
 }
 
 async fn from_dockerfile(

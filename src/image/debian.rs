@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::producer::{Output, Producer};
 use super::progress::{Event, Progress};
 use super::recipe::{HOME, Recipe, USER, USER_ID, WORKSPACE};
@@ -141,13 +143,14 @@ impl Bootstrap {
     pub(super) async fn run<T, F>(
         self,
         progress: Progress<'_>,
+        cancel: &CancellationToken,
         consume: impl FnOnce(Output) -> F,
     ) -> Result<T, ImageError>
     where
         F: Future<Output = Result<T, ImageError>>,
     {
         let Self { producer, dir } = self;
-        let fed = producer.feed(progress, consume).await;
+        let fed = producer.feed(progress, cancel, consume).await;
         drop(dir);
         fed
     }

@@ -78,6 +78,9 @@ pub enum ImageError {
     /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] crate::state::StateError),
+    /// The caller cancelled the build.
+    #[error("interrupted; nothing was tagged")]
+    Interrupted,
     /// The engine could not build the Dockerfile.
     #[error("image {image}: {source}{}", quote(tail))]
     BuildFailed {
@@ -129,6 +132,7 @@ impl Diagnose for ImageError {
                 ("CRL-IMAGE-006", Some("--tag"), "write NAME:TAG in lower case, such as creel-minimal:latest".to_owned())
             }
             Self::BadOptions { fix, .. } => ("CRL-IMAGE-007", None, (*fix).to_owned()),
+            Self::Interrupted => ("CRL-IMAGE-010", None, "run the command again".to_owned()),
             Self::BuildFailed { image, .. } => (
                 "CRL-IMAGE-009",
                 None,

@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream};
+use rustix::process::Pid;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::ImageError;
 use super::progress::{Event, Progress};
@@ -46,6 +48,8 @@ impl Producer {
         fix: &'static str,
     ) -> Result<Self, ImageError> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(false);
+        // A group of its own: asked alone, the leader would wait for its children to finish their work.
+        command.process_group(0);
         let failed = |error: io::Error| ImageError::ToolFailed {
             program,
             outcome: format!("cannot be run: {error}"),
@@ -62,17 +66,19 @@ impl Producer {
     }
 
     /// Runs the program to its end while `consume` takes its output. `consume` is called with the first bytes at
-    /// hand, and not at all where the program fails before it writes any.
+    /// hand, and not at all where the program fails before it writes any. `cancel` asks the program to end and
+    /// waits for it.
     pub(super) async fn feed<T, F>(
         self,
         progress: Progress<'_>,
+        cancel: &CancellationToken,
         consume: impl FnOnce(Output) -> F,
     ) -> Result<T, ImageError>
     where
         F: Future<Output = Result<T, ImageError>>,
     {
         let Self { program, mut running, stderr, mut stdout, limit, fix } = self;
-        let give_up = Notify::new();
+        let give_up = cancel.child_token();
         let (verdict, ending) = oneshot::channel();
         let supply = async {
             let mut tail = Tail::default();
@@ -91,7 +97,7 @@ impl Producer {
             let first = read_chunk(&mut stdout).await.ok().flatten()?;
             let taken = consume(output(first, stdout, ending, Arc::clone(&broken))).await;
             if taken.is_err() {
-                give_up.notify_one();
+                give_up.cancel();
             }
             Some(taken)
         };
@@ -155,41 +161,51 @@ impl Running {
         stderr: ChildStderr,
         tail: &mut Tail,
         limit: Duration,
-        give_up: &Notify,
+        give_up: &CancellationToken,
         progress: Progress<'_>,
     ) -> Result<(), String> {
         let told = |event: Event<'_>| progress(as_stage(event));
+        let pid = self.pid();
+        let child = &mut self.0;
+        let run = async {
+            tail.drain(stderr, &told).await;
+            child.wait().await
+        };
+        let mut run = std::pin::pin!(run);
         let outcome = tokio::select! {
-            () = give_up.notified() => "was given up".to_owned(),
-            () = tokio::time::sleep(limit) => timed_out(limit),
-            status = async {
-                tail.drain(stderr, &told).await;
-                self.0.wait().await
-            } => return match status {
+            biased;
+            status = &mut run => return match status {
                 Ok(status) if status.success() => Ok(()),
                 Ok(status) => Err(ended(status)),
                 Err(error) => Err(format!("cannot be waited for: {error}")),
             },
+            () = give_up.cancelled() => "was interrupted".to_owned(),
+            () = tokio::time::sleep(limit) => timed_out(limit),
         };
-        self.terminate();
-        // Where even this is not enough it is left to its own end: killing it would leave its mounts behind.
-        let _ = tokio::time::timeout(GRACE, self.0.wait()).await;
+        // Not waited for yet, so the number is still the program's.
+        terminate(pid);
+        // Its words are read on while it cleans up: a broken pipe would end it half-way. Where it does not end in
+        // time it is left alone, since killing it would leave its mounts behind.
+        let _ = tokio::time::timeout(GRACE, run).await;
         Err(outcome)
     }
 
-    fn terminate(&self) {
-        // `id` is none once the child was waited for, so this never signals a stranger.
-        let pid = self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            // It may have ended by itself meanwhile.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
+    /// `None` once the child was waited for, so that a signal never reaches a stranger.
+    fn pid(&self) -> Option<Pid> {
+        self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw)
+    }
+}
+
+fn terminate(pid: Option<Pid>) {
+    if let Some(pid) = pid {
+        // It may have ended by itself meanwhile.
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::TERM);
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.terminate();
+        terminate(self.pid());
     }
 }
 
@@ -228,21 +244,27 @@ mod tests {
     #[tokio::test]
     async fn everything_arrives() {
         let producer = sh("head -c 1000000 /dev/zero; sleep 0.2; echo end", 30_000);
-        assert_eq!(producer.feed(&|_| (), count).await.unwrap(), 1_000_004);
+        assert_eq!(producer.feed(&|_| (), &CancellationToken::new(), count).await.unwrap(), 1_000_004);
     }
 
     #[tokio::test]
     async fn a_failure_after_output_breaks_the_stream() {
-        let error = sh("echo part; echo why >&2; exit 2", 30_000).feed(&|_| (), count).await.unwrap_err();
+        let error = sh("echo part; echo why >&2; exit 2", 30_000)
+            .feed(&|_| (), &CancellationToken::new(), count)
+            .await
+            .unwrap_err();
         assert_eq!(error.to_string(), "sh failed with exit status 2\n    why");
     }
 
     #[tokio::test]
     async fn a_failure_before_output_never_reaches_the_consumer() {
         let never = |_| async { Result::<(), _>::Err(ImageError::BadOptions { what: "called", fix: "" }) };
-        let error = sh("echo why >&2; exit 2", 30_000).feed(&|_| (), never).await.unwrap_err();
+        let error = sh("echo why >&2; exit 2", 30_000)
+            .feed(&|_| (), &CancellationToken::new(), never)
+            .await
+            .unwrap_err();
         assert_eq!(error.to_string(), "sh failed with exit status 2\n    why");
-        let error = sh(":", 30_000).feed(&|_| (), never).await.unwrap_err();
+        let error = sh(":", 30_000).feed(&|_| (), &CancellationToken::new(), never).await.unwrap_err();
         assert_eq!(error.to_string(), "sh wrote nothing");
     }
 
@@ -255,15 +277,35 @@ mod tests {
         let refuse = |_| async { Result::<(), _>::Err(ImageError::BadOptions { what: "refused", fix: "" }) };
         let begun = std::time::Instant::now();
         // The background sleep keeps standard output open; closing ours is what counts.
-        let error = sh(&script, 30_000).feed(&|_| (), refuse).await;
+        let error = sh(&script, 30_000).feed(&|_| (), &CancellationToken::new(), refuse).await;
         assert!(begun.elapsed() < Duration::from_secs(25));
         assert!(error.is_err());
         assert_eq!(std::fs::read_to_string(mark).unwrap(), "clean\n");
     }
 
     #[tokio::test]
+    async fn cancelled_it_may_clean_up_and_speak() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = dir.path().join("mark");
+        let script = format!(
+            "trap 'sleep 0.3; echo cleaning >&2; echo clean > {}; exit 1' TERM; echo ready >&2; while :; do sleep 0.05; done",
+            mark.display()
+        );
+        let cancel = CancellationToken::new();
+        let tell = |event: Event<'_>| {
+            if event == Event::Line("ready") {
+                cancel.cancel();
+            }
+        };
+        let error = sh(&script, 30_000).feed(&tell, &cancel, count).await.unwrap_err();
+        assert_eq!(error.to_string(), "sh was interrupted\n    ready\n    cleaning");
+        assert_eq!(std::fs::read_to_string(mark).unwrap(), "clean\n");
+    }
+
+    #[tokio::test]
     async fn the_limit_ends_it() {
-        let error = sh("exec sleep 60", 200).feed(&|_| (), count).await.unwrap_err();
+        let error =
+            sh("exec sleep 60", 200).feed(&|_| (), &CancellationToken::new(), count).await.unwrap_err();
         assert_eq!(error.to_string(), "sh did not end within 0 s");
     }
 }
