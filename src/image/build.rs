@@ -69,7 +69,8 @@ impl Outcome {
 /// Fulfils `order`. Builds of one reference run one after the other; the later ones find it up to date. The
 /// reference moves to the new image only when that is complete; until then an older image keeps it.
 ///
-/// `cancel` ends the build early but in order, as [`ImageError::Interrupted`]: a Debian bootstrap needs some seconds to take down its mounts, which dropping the future would not give it.
+/// `cancel` ends the build early but in order, as [`ImageError::Interrupted`]: a Debian bootstrap needs a moment to
+/// take down its mounts, which dropping the future would not give it.
 pub async fn build(
     engine: &Engine,
     state: &StateDir,

@@ -298,7 +298,10 @@ mod tests {
             }
         };
         let error = sh(&script, 30_000).feed(&tell, &cancel, count).await.unwrap_err();
-        assert_eq!(error.to_string(), "sh was interrupted\n    ready\n    cleaning");
+        // The shell may also say that its `sleep` was terminated with it.
+        let told = error.to_string();
+        assert!(told.starts_with("sh was interrupted\n    ready\n"), "{told}");
+        assert!(told.ends_with("\n    cleaning"), "{told}");
         assert_eq!(std::fs::read_to_string(mark).unwrap(), "clean\n");
     }
 
