@@ -273,10 +273,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mark = dir.path().join("mark");
         let script =
-            format!("trap 'echo clean > {}; exit 1' TERM; echo part; sleep 60 & wait", mark.display());
+            format!("trap 'echo clean > {}; exit 1' TERM; sleep 60 & sleep 0.2; echo part; wait", mark.display());
         let refuse = |_| async { Result::<(), _>::Err(ImageError::BadOptions { what: "refused", fix: "" }) };
         let begun = std::time::Instant::now();
-        // The background sleep keeps standard output open; closing ours is what counts.
+        // The short sleep lets the long one begin: a signal before that would be lost in the shell.
         let error = sh(&script, 30_000).feed(&|_| (), &CancellationToken::new(), refuse).await;
         assert!(begun.elapsed() < Duration::from_secs(25));
         assert!(error.is_err());
