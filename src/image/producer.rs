@@ -272,8 +272,10 @@ mod tests {
     async fn a_consumer_that_fails_is_the_cause_and_the_program_is_asked_to_end() {
         let dir = tempfile::tempdir().unwrap();
         let mark = dir.path().join("mark");
-        let script =
-            format!("trap 'echo clean > {}; exit 1' TERM; sleep 60 & sleep 0.2; echo part; wait", mark.display());
+        let script = format!(
+            "trap 'echo clean > {}; exit 1' TERM; sleep 60 & sleep 0.2; echo part; wait",
+            mark.display()
+        );
         let refuse = |_| async { Result::<(), _>::Err(ImageError::BadOptions { what: "refused", fix: "" }) };
         let begun = std::time::Instant::now();
         // The short sleep lets the long one begin: a signal before that would be lost in the shell.
