@@ -1,0 +1,234 @@
+//! What each image is made of, as values. A recipe's digest changes whenever an image made from it would.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{ExtraCa, ImageError};
+
+/// Label that names the recipe of an image.
+pub const LABEL_IMAGE: &str = "creel.image";
+/// Label with the digest of the recipe; a different digest is an outdated image.
+pub const LABEL_RECIPE: &str = "creel.recipe";
+/// Label with the digest of the extra CA bundle; absent where there is none.
+pub const LABEL_CA: &str = "creel.ca";
+/// Label that says where the files came from: `packages`, or `dockerfile` and its base.
+pub const LABEL_SOURCE: &str = "creel.source";
+
+/// The user that both images define and run as.
+pub const USER: &str = "sandbox";
+/// Numeric id of the user and of its group.
+pub const USER_ID: u32 = 1000;
+/// Home directory of the user.
+pub const HOME: &str = "/home/sandbox";
+/// Where a sandbox's workspace is mounted by default.
+pub const WORKSPACE: &str = "/workspace";
+/// PATH of the image's configuration: Debian's for root, so that administrators' tools are found too.
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Raised when the code that makes a root file system changes what it makes.
+const REVISION: &str = "1";
+
+/// An image that creel can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Recipe {
+    /// One static busybox: seconds to build, for tests and first runs.
+    Minimal,
+    /// Debian bookworm with the tools that agents and the file bridge expect (spec `sandbox.md` §9).
+    Sandbox,
+}
+
+impl Recipe {
+    /// Every recipe, smallest first.
+    pub const ALL: [Self; 2] = [Self::Minimal, Self::Sandbox];
+
+    /// The recipe of this name.
+    pub fn parse(name: &str) -> Result<Self, ImageError> {
+        let found = Self::ALL.into_iter().find(|recipe| recipe.name() == name);
+        found.ok_or_else(|| ImageError::UnknownRecipe { name: name.to_owned() })
+    }
+
+    /// Name on the command line and in [`LABEL_IMAGE`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Minimal => "minimal",
+            Self::Sandbox => "sandbox",
+        }
+    }
+
+    /// Reference of the image unless another is asked for. The sandbox's is upstream's.
+    pub fn default_reference(self) -> &'static str {
+        match self {
+            Self::Minimal => "creel-minimal:latest",
+            Self::Sandbox => "openclaw-sandbox:bookworm-slim",
+        }
+    }
+
+    /// The recipe whose default reference this is: what to build where the engine lacks it.
+    pub fn of_reference(reference: &str) -> Option<Self> {
+        let reference = super::Reference::parse(reference).ok()?;
+        Self::ALL.into_iter().find(|recipe| super::Reference::of(*recipe) == reference)
+    }
+
+    /// Debian packages beyond the minimal base.
+    pub fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Minimal => &["busybox-static"],
+            Self::Sandbox => &["bash", "ca-certificates", "curl", "git", "jq", "python3", "ripgrep"],
+        }
+    }
+
+    /// Debian release, where the image is a Debian.
+    pub fn suite(self) -> Option<&'static str> {
+        match self {
+            Self::Minimal => None,
+            Self::Sandbox => Some("bookworm"),
+        }
+    }
+
+    /// CMD in the exec form: what the image runs when nothing else is asked for.
+    pub fn command(self) -> &'static [&'static str] {
+        match self {
+            Self::Minimal => &["sh"],
+            Self::Sandbox => &["sleep", "infinity"],
+        }
+    }
+
+    /// The Dockerfile that makes the same image where a registry is reachable.
+    pub fn dockerfile(self) -> &'static str {
+        match self {
+            Self::Minimal => include_str!("../../images/minimal/Dockerfile"),
+            Self::Sandbox => include_str!("../../images/sandbox/Dockerfile"),
+        }
+    }
+
+    /// Hex SHA-256 of everything that makes the image, the extra CA bundle excepted.
+    pub fn digest(self) -> String {
+        let mut hash = Sha256::new();
+        let mut part = |text: &str| {
+            // The length keeps two different lists from joining to the same bytes.
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text.as_bytes());
+        };
+        for text in [REVISION, self.name(), self.suite().unwrap_or(""), self.dockerfile()] {
+            part(text);
+        }
+        for text in self.packages() {
+            part(text);
+        }
+        for change in self.config() {
+            part(&change);
+        }
+        crate::state::hex(&hash.finalize())
+    }
+
+    /// The image's configuration as Dockerfile instructions, labels excepted.
+    pub fn config(self) -> Vec<String> {
+        let command: Vec<_> = self.command().iter().map(|word| format!("\"{word}\"")).collect();
+        vec![
+            format!("ENV PATH={PATH}"),
+            format!("USER {USER}"),
+            format!("WORKDIR {WORKSPACE}"),
+            format!("CMD [{}]", command.join(", ")),
+        ]
+    }
+
+    /// Labels of an image made from this recipe.
+    pub fn labels(self, source: &Source, ca: Option<&ExtraCa>) -> Vec<(String, String)> {
+        let mut labels = vec![
+            (LABEL_IMAGE.to_owned(), self.name().to_owned()),
+            (LABEL_RECIPE.to_owned(), self.digest()),
+            (LABEL_SOURCE.to_owned(), source.label()),
+        ];
+        labels.extend(ca.map(|ca| (LABEL_CA.to_owned(), ca.digest())));
+        labels
+    }
+
+    /// Configuration and labels as Dockerfile instructions, for an import.
+    pub fn changes(self, ca: Option<&ExtraCa>) -> Vec<String> {
+        let labels = self.labels(&Source::Packages, ca);
+        let labels = labels.into_iter().map(|(name, value)| format!("LABEL {name}=\"{value}\""));
+        self.config().into_iter().chain(labels).collect()
+    }
+}
+
+/// Where an image's files come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Distribution packages, put together on the host; needs no registry.
+    Packages,
+    /// The recipe's Dockerfile, built by the engine.
+    Dockerfile {
+        /// Image to build on instead of the Dockerfile's own base.
+        base: Option<String>,
+    },
+}
+
+impl Source {
+    /// The value of [`LABEL_SOURCE`].
+    pub fn label(&self) -> String {
+        match self {
+            Self::Packages => "packages".to_owned(),
+            Self::Dockerfile { base: None } => "dockerfile".to_owned(),
+            Self::Dockerfile { base: Some(base) } => format!("dockerfile {base}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again() {
+        for recipe in Recipe::ALL {
+            assert_eq!(Recipe::parse(recipe.name()).unwrap(), recipe);
+        }
+        assert!(
+            matches!(Recipe::parse("browser"), Err(ImageError::UnknownRecipe { name }) if name == "browser")
+        );
+    }
+
+    #[test]
+    fn default_references_lead_back() {
+        assert_eq!(Recipe::of_reference("creel-minimal"), Some(Recipe::Minimal));
+        assert_eq!(Recipe::of_reference("openclaw-sandbox:bookworm-slim"), Some(Recipe::Sandbox));
+        assert_eq!(Recipe::of_reference("openclaw-sandbox"), None);
+        assert_eq!(Recipe::of_reference("debian:bookworm-slim"), None);
+    }
+
+    #[test]
+    fn digests_are_stable_and_differ() {
+        assert_eq!(Recipe::Minimal.digest(), Recipe::Minimal.digest());
+        assert_ne!(Recipe::Minimal.digest(), Recipe::Sandbox.digest());
+        assert_eq!(Recipe::Minimal.digest().len(), 64);
+    }
+
+    #[test]
+    fn changes_carry_configuration_and_labels() {
+        let changes = Recipe::Sandbox.changes(None);
+        assert_eq!(
+            changes[..4],
+            [
+                format!("ENV PATH={PATH}"),
+                "USER sandbox".to_owned(),
+                "WORKDIR /workspace".to_owned(),
+                r#"CMD ["sleep", "infinity"]"#.to_owned(),
+            ]
+        );
+        assert!(changes.contains(&r#"LABEL creel.image="sandbox""#.to_owned()));
+        assert!(changes.contains(&r#"LABEL creel.source="packages""#.to_owned()));
+        assert!(!changes.iter().any(|change| change.contains(LABEL_CA)));
+    }
+
+    #[test]
+    fn dockerfiles_agree_with_the_recipe() {
+        for recipe in Recipe::ALL {
+            let text = recipe.dockerfile();
+            for line in recipe.config() {
+                assert!(text.lines().any(|have| have == line), "{}: no line `{line}`", recipe.name());
+            }
+            for package in recipe.packages() {
+                assert!(text.contains(package), "{}: {package}", recipe.name());
+            }
+        }
+    }
+}
