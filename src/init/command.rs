@@ -240,7 +240,8 @@ impl Command {
         if self.failure.is_some() {
             self.outputs = [None, None];
         }
-        if self.ended.is_some() && !self.tree_gone() && self.kill_due.is_none() {
+        // Without leftovers the supervisor's last word is on its way: nothing to order.
+        if self.ended.is_some() && !self.tree_gone() && self.kill_due.is_none() && self.leftovers > 0 {
             let waited = self.drain_at.is_some_and(|at| now >= at);
             if self.silent() || waited {
                 self.held |= !self.silent();
@@ -325,7 +326,7 @@ impl Command {
         if self.tree_gone() {
             !self.silent() && !self.ring.is_full()
         } else {
-            self.ended.is_some() && self.kill_due.is_none()
+            self.ended.is_some() && self.kill_due.is_none() && self.leftovers > 0
         }
     }
 

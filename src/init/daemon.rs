@@ -1,7 +1,7 @@
 //! The event loop of PID 1.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
 
 use super::cgroup::{Counters, Gauges};
 use super::command::{After, Command};
@@ -80,6 +81,8 @@ pub(super) struct Daemon {
     /// Counters as last read; a command's start is measured from here.
     pub(super) counters: Counters,
     pub(super) next_key: u32,
+    /// A supervisor that waits for the next command, and the socket to it.
+    pub(super) spare: Option<(Pid, OwnedFd)>,
     /// The engine wants the sandbox to end; when it ends at the latest.
     pub(super) stopping: Option<Instant>,
     idle: Duration,
@@ -108,6 +111,7 @@ impl Daemon {
             counters: gauges.read(),
             gauges,
             next_key: 0,
+            spare: None,
             stopping: None,
             idle,
             busy_at: Instant::now(),
@@ -122,6 +126,7 @@ impl Daemon {
     pub(super) fn run(&mut self) -> nix::Result<()> {
         let mut events = [EpollEvent::empty(); 64];
         self.welcome();
+        self.stock_up();
         loop {
             let count = match self.epoll.wait(&mut events, self.timeout()) {
                 Ok(count) => count,
@@ -136,6 +141,7 @@ impl Daemon {
             }
             self.settle_all();
             self.deliver();
+            self.stock_up();
             if self.finished() {
                 return Ok(());
             }
@@ -223,6 +229,7 @@ impl Daemon {
 
     fn settle_all(&mut self) {
         let now = Instant::now();
+        self.look_for_lost(now);
         let gauges = &self.gauges;
         let counters = std::cell::Cell::new(self.counters);
         let after = |command: &Command| {
@@ -236,7 +243,6 @@ impl Daemon {
             command.settle(now, &after);
         }
         self.counters = counters.get();
-        self.look_for_lost(now);
         self.forget_old(now);
     }
 

@@ -122,6 +122,8 @@ fn receive_packet(socket: BorrowedFd<'_>) -> nix::Result<Option<Packet>> {
         Ok(count) if count == bytes.len() => {}
         Ok(_) => return Err(Errno::EPIPE),
         Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+        // The other side ended without reading what we sent last. Said once; what it had sent itself comes next.
+        Err(Errno::ECONNRESET) => return receive_packet(socket),
         Err(error) => return Err(error),
     }
     let mut packet = [0; WORDS];

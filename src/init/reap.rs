@@ -45,6 +45,10 @@ impl Daemon {
     }
 
     fn on_child(&mut self, pid: Pid, status: i32, usage: Usage, now: Instant) {
+        if self.spare.as_ref().is_some_and(|(spare, _)| *spare == pid) {
+            self.spare = None;
+            return;
+        }
         let supervisor =
             self.commands.iter().find(|(_, command)| supervises(command, pid)).map(|(key, _)| *key);
         if let Some(key) = supervisor {
@@ -64,6 +68,11 @@ impl Daemon {
     }
 
     fn on_stopped(&mut self, pid: Pid) {
+        if self.spare.as_ref().is_some_and(|(spare, _)| *spare == pid) {
+            // Reaped as ended, and replaced then.
+            let _ = kill(pid, Signal::SIGKILL);
+            return;
+        }
         let Some(command) = self.commands.values_mut().find(|command| supervises(command, pid)) else {
             return;
         };
@@ -118,6 +127,7 @@ impl Daemon {
             .values()
             .filter(|command| command.lost.is_none() && command.done.is_none())
             .map(|command| command.supervisor)
+            .chain(self.spare.as_ref().map(|(spare, _)| *spare))
             .collect();
         for command in self.commands.values_mut().filter(|command| due(command)) {
             let found = tree::attributable(&table, command.supervisor, &command.marker, &supervisors);

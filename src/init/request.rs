@@ -16,7 +16,7 @@ use super::daemon::{Daemon, Token};
 use super::facts;
 use super::host::Host;
 use super::ring::Ring;
-use super::supervisor::{Prepared, supervise};
+use super::supervisor::{Prepared, Work, supervise};
 use crate::sys::{self, Forked, Usage};
 use crate::wire::{Cause, CommandId, Entry, FromInit, Hello, Refusal, Spawn, ToInit, VERSION};
 
@@ -119,14 +119,15 @@ impl Daemon {
     fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
         let prepared = prepare(spawn)?;
         let (theirs, outputs, input) = plumb(spawn)?;
-        let (socket, far) =
-            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
         let now = Instant::now();
-        let supervisor = match sys::fork()? {
-            Forked::Child => supervise(&prepared, &theirs, &far),
-            Forked::Parent(pid) => pid,
+        let spare = self.spare.take().filter(|(_, socket)| prepared.hand_over(&theirs, socket.as_fd()));
+        let (supervisor, socket) = match spare {
+            Some(spare) => {
+                drop(theirs);
+                spare
+            }
+            None => fork_supervisor(Some((prepared, theirs)))?,
         };
-        drop((theirs, far));
         let key = self.key();
         let mut alone = true;
         for other in self.commands.values_mut().filter(|command| command.exit.is_none()) {
@@ -168,6 +169,13 @@ impl Daemon {
         self.ids.insert(command.id, key);
         self.commands.insert(key, command);
         Ok(())
+    }
+
+    /// Keeps one supervisor waiting, so that the next command does not wait for a fork. Without one it just does.
+    pub(super) fn stock_up(&mut self) {
+        if self.spare.is_none() && self.stopping.is_none() {
+            self.spare = fork_supervisor(None).ok();
+        }
     }
 
     fn watch_command(&self, key: u32, command: &Command) {
@@ -221,6 +229,15 @@ impl Daemon {
     }
 }
 
+/// Forks a supervisor, with work or to wait for some.
+fn fork_supervisor(work: Option<Work>) -> nix::Result<(Pid, OwnedFd)> {
+    let (near, far) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+    match sys::fork()? {
+        Forked::Child => supervise(work, &far),
+        Forked::Parent(pid) => Ok((pid, near)),
+    }
+}
+
 fn marker(id: CommandId) -> nix::Result<CString> {
     CString::new(format!("CREEL_COMMAND_ID={id}")).map_err(|_| Errno::EINVAL)
 }
@@ -249,7 +266,7 @@ fn prepare(spawn: &Spawn) -> nix::Result<Prepared> {
         candidates: texts(&candidates)?,
         argv,
         env,
-        cwd: Some(CString::new(cwd).map_err(|_| Errno::EINVAL)?),
+        cwd: CString::new(cwd).map_err(|_| Errno::EINVAL)?,
         terminal: spawn.pty != (0, 0),
     })
 }

@@ -235,7 +235,7 @@ impl EngineRun {
         let code = loop {
             let facts = match self.engine.exec_inspect(&self.exec).await {
                 Ok(facts) => facts,
-                Err(error) => return self.lost(&error),
+                Err(error) => return Ok(self.lost(&error)),
             };
             match facts.exit_code {
                 Some(code) if !facts.running => break Some(code),
@@ -248,11 +248,11 @@ impl EngineRun {
     }
 
     /// The engine or the container went away: an outcome of its own, not an error of the caller.
-    fn lost(&self, error: &EngineError) -> Result<Progress, RunError> {
+    fn lost(&self, error: &EngineError) -> Progress {
         tracing::debug!(%error, "engine lost under a command");
         let mut outcome = self.outcome(None);
         outcome.death = Death::EngineLost;
-        Ok(Progress::Done(Box::new(outcome)))
+        Progress::Done(Box::new(outcome))
     }
 
     fn outcome(&self, code: Option<i32>) -> Outcome {
@@ -287,7 +287,8 @@ impl EngineRun {
         if !matches!(code, 126 | 127) || !text.starts_with("OCI runtime exec failed") {
             return None;
         }
-        let missing = text.contains("no such file or directory") || text.contains("executable file not found");
+        let missing =
+            text.contains("no such file or directory") || text.contains("executable file not found");
         Some(if text.contains("chdir to cwd") || text.contains("cwd") {
             StartFailure::Workdir
         } else if missing && self.shell && text.contains(&self.argv0) {

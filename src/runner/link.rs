@@ -262,10 +262,6 @@ impl Outgoing {
 
 impl Shared {
     /// Writes what did not fit at once.
-    #[expect(
-        clippy::significant_drop_tightening,
-        reason = "the guard is dropped at the end of the inner block"
-    )]
     async fn write(&self) {
         loop {
             self.more.notified().await;

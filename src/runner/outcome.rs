@@ -197,11 +197,7 @@ impl Outcome {
             start_failure: (exit.cause == Cause::NotStarted).then(|| start_failure(&exit, shell)),
             errno: exit.errno,
             wall: Duration::from_micros(exit.wall_us),
-            usage: Some(Usage {
-                user_us: exit.user_us,
-                system_us: exit.system_us,
-                peak_kib: exit.peak_kib,
-            }),
+            usage: Some(Usage { user_us: exit.user_us, system_us: exit.system_us, peak_kib: exit.peak_kib }),
             processes: Some(Processes {
                 leftovers: exit.leftovers,
                 held_output: exit.held,
@@ -221,7 +217,9 @@ impl Outcome {
     pub fn exit_status(&self) -> u8 {
         match self.death {
             Death::Timeout | Death::NoOutputTimeout => error::EXIT_TIMEOUT,
-            Death::EngineLost | Death::SupervisorLost | Death::OwnerLost | Death::SandboxStopped => error::EXIT_CREEL,
+            Death::EngineLost | Death::SupervisorLost | Death::OwnerLost | Death::SandboxStopped => {
+                error::EXIT_CREEL
+            }
             Death::Cancelled => 130,
             Death::NotStarted => match self.start_failure {
                 Some(StartFailure::NotFound) => error::EXIT_NOT_FOUND,

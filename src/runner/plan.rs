@@ -71,7 +71,10 @@ impl Plan {
 /// The prepend list, then the call's PATH, else the configured one, else the image's.
 fn path(permit: &Permit, setting: &Setting) -> String {
     let find = |env: &[(String, String)]| {
-        env.iter().rev().find(|(name, value)| name == "PATH" && !value.is_empty()).map(|(_, value)| value.clone())
+        env.iter()
+            .rev()
+            .find(|(name, value)| name == "PATH" && !value.is_empty())
+            .map(|(_, value)| value.clone())
     };
     let base = find(permit.env())
         .or_else(|| find(&setting.env))

@@ -37,7 +37,7 @@ impl Default for Options {
         Self {
             stdin: false,
             tty: None,
-            timeout: Some(Duration::from_secs(1800)),
+            timeout: Some(Duration::from_mins(30)),
             silence: None,
             grace: Duration::from_secs(5),
             drain: Duration::from_millis(250),

@@ -115,3 +115,9 @@ pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit has no preconditions.
     unsafe { nix::libc::_exit(code) }
 }
+
+/// Takes ownership of a descriptor that the kernel has just handed to this process in a message.
+pub fn adopt(fd: std::os::fd::RawFd) -> std::os::fd::OwnedFd {
+    // SAFETY: SCM_RIGHTS makes a new descriptor for the receiver, and nothing else knows its number.
+    unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) }
+}
