@@ -15,6 +15,7 @@
 //! | `config` | JSON5 into typed values that remember where they were written |
 //! | `session` | session keys |
 //! | `image` | images built without a registry |
+//! | `client` | the library's front door: [`Sandbox`] |
 //! | `cli` | one file per subcommand; the only module that prints |
 //!
 //! # Invariants
@@ -32,6 +33,8 @@ pub mod wire;
 pub mod approvals;
 #[cfg(feature = "host")]
 pub mod cli;
+#[cfg(feature = "host")]
+pub mod client;
 #[cfg(feature = "host")]
 pub mod config;
 #[cfg(feature = "host")]
@@ -54,3 +57,6 @@ pub mod sandbox;
 pub mod session;
 #[cfg(feature = "host")]
 pub mod state;
+
+#[cfg(feature = "host")]
+pub use client::{Call, Collected, Sandbox, SandboxOptions};

@@ -22,7 +22,7 @@ pub struct ExecStream {
     /// What the command writes, until it and all that inherited its output have closed it.
     pub output: ExecOutput,
     /// The command's standard input, where it was asked for. Shutting it down, or dropping it, ends the input.
-    pub input: Pin<Box<dyn AsyncWrite + Send>>,
+    pub input: Pin<Box<dyn AsyncWrite + Send + Sync>>,
 }
 
 impl std::fmt::Debug for ExecStream {
@@ -32,7 +32,7 @@ impl std::fmt::Debug for ExecStream {
 }
 
 /// What a command writes, in order of arrival. An error is the end: the connection was lost.
-pub struct ExecOutput(FramedRead<Box<dyn AsyncRead + Send + Unpin>, Output>);
+pub struct ExecOutput(FramedRead<Box<dyn AsyncRead + Send + Sync + Unpin>, Output>);
 
 impl std::fmt::Debug for ExecOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -82,7 +82,7 @@ impl Engine {
 
 /// The two directions of a connection; `early` is output that came with the answer and is read first.
 fn stream(socket: Socket, early: Bytes, tty: bool) -> ExecStream {
-    type Halves = (Box<dyn AsyncRead + Send + Unpin>, Pin<Box<dyn AsyncWrite + Send>>);
+    type Halves = (Box<dyn AsyncRead + Send + Sync + Unpin>, Pin<Box<dyn AsyncWrite + Send + Sync>>);
     let early = std::io::Cursor::new(early);
     let (reader, input): Halves = match socket {
         Either::Left(unix) => {

@@ -20,6 +20,8 @@ pub struct Setting {
     pub path_prepend: Vec<String>,
     /// Directory of commands that name none.
     pub workdir: String,
+    /// HOME of every command; `None` is the command's own directory (spec `exec.md` §3.1).
+    pub home: Option<String>,
 }
 
 /// A command in its final form.
@@ -47,7 +49,7 @@ impl Plan {
         for (name, value) in &setting.image_env {
             set(name, value);
         }
-        set("HOME", &workdir);
+        set("HOME", setting.home.as_deref().unwrap_or(&workdir));
         if tty {
             set("TERM", DEFAULT_TERM);
         }
@@ -117,6 +119,7 @@ mod tests {
             env: vec![pair("A", "config"), pair("LANG", "C.UTF-8")],
             path_prepend: vec!["/pre".to_owned(), " /pre ".to_owned(), String::new()],
             workdir: "/workspace".to_owned(),
+            home: None,
         }
     }
 

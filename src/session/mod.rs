@@ -5,5 +5,5 @@ mod name;
 mod scope;
 
 pub use key::{AgentId, SessionError, SessionKey};
-pub use name::{container_name, slug};
+pub use name::{container_name, digest, slug};
 pub use scope::{Scope, ScopeKey, agent_workspace, sandbox_workspace};

@@ -19,6 +19,11 @@ pub(super) fn sha(text: &str, digits: usize) -> String {
     hex
 }
 
+/// 32 hex digits that stand for `text` in a scope key.
+pub fn digest(text: &str) -> String {
+    sha(text, DIGEST)
+}
+
 /// Trims and lowers, replaces each run of characters that are not `kept` by one `-`, strips `-` at both ends.
 pub(super) fn dashed(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,0 +1,249 @@
+//! From options and configuration to a request, and from there to an open sandbox.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::options::Var;
+use super::prepare::Prepare;
+use super::{Sandbox, SandboxOptions};
+use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, WorkspaceAccess};
+use crate::engine::{Discovery, Engine, Limits};
+use crate::error::{Failure, Report};
+use crate::paths::deny::{DenyEnv, DenyList};
+use crate::paths::{select, validate, workspace};
+use crate::runner::Setting;
+use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
+use crate::session::{self, AgentId, ScopeKey, SessionKey};
+use crate::state::StateDir;
+
+/// Where the agent's workspace appears with access `ro` (spec `sandbox.md` §4.1).
+const AGENT_TARGET: &str = "/agent";
+
+/// Everything that the files and options say, before the engine is asked.
+struct Wanted {
+    state: StateDir,
+    sandbox: ResolvedSandbox,
+    exec: ResolvedExec,
+    session: SessionKey,
+    scope: ScopeKey,
+    deny: DenyList,
+}
+
+pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
+    let wanted = read(options)?;
+    let (request, mut warnings) = request(options, &wanted)?;
+    let engine = Engine::discover(&Discovery::from_process(options.engine.clone())).await?;
+    let sandboxes = Sandboxes::open(engine, &wanted.state)?;
+    let exe = std::env::current_exe().unwrap_or_default();
+    let named = (options.var)("CREEL_INIT");
+    let init = sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?;
+    let setting = setting(options, &wanted, &request);
+    let meet = Prepare { setup: request.setup.clone(), setting: setting.clone() };
+    let mut ready = sandboxes.ensure(&request, &init, &meet).await?;
+    warnings.append(&mut ready.warnings);
+    ready.warnings = warnings;
+    let setting = Setting { image_env: ready.image_env.clone(), ..setting };
+    let seconds = wanted.exec.timeout_s;
+    Ok(Sandbox {
+        sandboxes,
+        ready,
+        setting,
+        session: wanted.session.as_str().to_owned(),
+        timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
+        transport: options.transport,
+    })
+}
+
+fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
+    let var = &options.var;
+    let state = match &options.state {
+        Some(dir) => StateDir::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
+        None => StateDir::locate(|name| var(name))?,
+    };
+    let look_up = |name: &str| var(name);
+    let config = Config::load(&config::locate(options.config.as_deref(), &look_up, &state), &look_up)?;
+    let agent = match &options.agent {
+        Some(id) => AgentId::parse(id)?,
+        None => config.default_agent(),
+    };
+    let session = match &options.session {
+        Some(key) => SessionKey::parse(key, &agent)?,
+        None => SessionKey::main_of(&agent),
+    };
+    let agent = options.agent.as_ref().map_or_else(|| session.agent().clone(), |_| agent);
+    config.known_agent(&agent)?;
+    let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let places = Places { home, state: state.root().to_owned() };
+    let sandbox = config.sandbox(&agent, &places)?;
+    let exec = config.exec(&agent);
+    let deny = deny_list(var, state.root());
+    let place = options.workspace.as_deref().unwrap_or(&sandbox.agent_workspace);
+    let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
+    let scope = scope(options, &sandbox, &session, &place);
+    Ok(Wanted { state, sandbox, exec, session, scope, deny })
+}
+
+fn deny_list(var: &Var, state: &Path) -> DenyList {
+    DenyList::new(&DenyEnv::from_vars(|name| var(name), state).with_os_home())
+}
+
+/// The scope's key. Options that make another container belong to the identity: two calls with other images or
+/// binds get two sandboxes instead of fighting over one.
+fn scope(
+    options: &SandboxOptions,
+    sandbox: &ResolvedSandbox,
+    session: &SessionKey,
+    place: &Path,
+) -> ScopeKey {
+    let scope = ScopeKey::new(sandbox.scope, session, place);
+    if options.image.is_none() && options.binds.is_empty() && options.workspace.is_none() {
+        return scope;
+    }
+    let image = options.image.as_deref().unwrap_or_default();
+    let place = options.workspace.as_deref().map(|_| place.to_string_lossy()).unwrap_or_default();
+    let variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    // The form that keeps all its digits in the container's name.
+    ScopeKey::Of(format!("{scope}:variant:workspace:{}", session::digest(&variant)))
+}
+
+fn request(options: &SandboxOptions, wanted: &Wanted) -> Result<(SandboxRequest, Vec<String>), Failure> {
+    let Wanted { sandbox, session, scope, state, .. } = wanted;
+    let docker = &sandbox.docker;
+    let installation = state.installation()?;
+    let name = SandboxName::parse(&session::container_name(&docker.container_prefix, scope, &installation))?;
+    let (workspace, mut binds) = workspace_of(options, wanted)?;
+    let (more, warnings) = binds_of(options, wanted, &workspace)?;
+    binds.extend(more);
+    let image = options.image.clone().unwrap_or_else(|| docker.image.clone());
+    let mut request = SandboxRequest::hardened(name, scope.to_string(), image, workspace);
+    session.as_str().clone_into(&mut request.session_key);
+    request.agent = sandbox.agent.to_string();
+    request.binds = binds;
+    request.tmpfs = docker.tmpfs.iter().map(tmpfs_text).collect();
+    request.network.clone_from(&docker.network);
+    request.read_only_root = docker.read_only_root;
+    request.limits = Limits {
+        memory: docker.memory,
+        memory_swap: docker.memory_swap,
+        nano_cpus: docker.nano_cpus,
+        pids: Some(docker.pids_limit),
+        ulimits: docker.ulimits.clone(),
+    };
+    request.user.clone_from(&docker.user);
+    request.cap_drop.clone_from(&docker.cap_drop);
+    request.dns.clone_from(&docker.dns);
+    request.extra_hosts.clone_from(&docker.extra_hosts);
+    request.seccomp = docker.seccomp_profile.as_deref().map(|path| profile(path, sandbox)).transpose()?;
+    request.apparmor.clone_from(&docker.apparmor_profile);
+    request.gpus.clone_from(&docker.gpus);
+    request.setup.clone_from(&docker.setup_command);
+    let hours = |hours: Option<u64>, each: u64| Duration::from_secs(hours.unwrap_or(0).saturating_mul(each));
+    request.idle_limit = hours(sandbox.prune.idle_hours, 3600);
+    request.max_age = hours(sandbox.prune.max_age_days, 24 * 3600);
+    Ok((request, warnings))
+}
+
+fn tmpfs_text(tmpfs: &crate::engine::Tmpfs) -> String {
+    if tmpfs.options.is_empty() {
+        tmpfs.target.clone()
+    } else {
+        format!("{}:{}", tmpfs.target, tmpfs.options)
+    }
+}
+
+/// The seccomp profile's text: the configuration names a file, the engine wants its contents.
+fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure(Report {
+            code: "CRL-CLIENT-001",
+            message: format!("seccomp profile {path} cannot be read: {error}"),
+            rule: sandbox.key("docker.seccompProfile").map(str::to_owned),
+            fix: "name a readable JSON file, or remove the key to get the engine's own profile".to_owned(),
+        })
+    })
+}
+
+/// The directory that commands work in, and the agent's own beside it where access is `ro`.
+fn workspace_of(options: &SandboxOptions, wanted: &Wanted) -> Result<(Workspace, Vec<Bind>), Failure> {
+    let Wanted { sandbox, scope, deny, .. } = wanted;
+    let target = sandbox.docker.workdir.clone();
+    if let Some(dir) = &options.workspace {
+        let own = std::slice::from_ref(&sandbox.agent_workspace);
+        let dir = workspace::check_workspace(dir, deny, own)?;
+        return Ok((Workspace { dir, read_only: false, owned_by_creel: false, target }, Vec::new()));
+    }
+    let agent = || {
+        workspace::check_place(&sandbox.agent_workspace, deny, std::slice::from_ref(&sandbox.agent_workspace))
+    };
+    if sandbox.workspace_access == WorkspaceAccess::Rw {
+        return Ok((
+            Workspace { dir: agent()?, read_only: false, owned_by_creel: false, target },
+            Vec::new(),
+        ));
+    }
+    let dir = session::sandbox_workspace(&sandbox.workspace_root, scope);
+    let dir = workspace::check_place(&dir, deny, std::slice::from_ref(&sandbox.workspace_root))?;
+    let read_only = sandbox.workspace_access == WorkspaceAccess::Ro;
+    let binds = if read_only { vec![agent_bind(&agent()?)?] } else { Vec::new() };
+    Ok((Workspace { dir, read_only, owned_by_creel: true, target }, binds))
+}
+
+fn agent_bind(source: &Path) -> Result<Bind, Failure> {
+    std::fs::create_dir_all(source).map_err(|error| {
+        Failure(Report {
+            code: "CRL-CLIENT-002",
+            message: format!("agent workspace {} cannot be made: {error}", source.display()),
+            rule: Some("agents.defaults.workspace".to_owned()),
+            fix: format!("mkdir -p {}", source.display()),
+        })
+    })?;
+    let held = sandbox::Held::open(source)?;
+    Ok(Bind { source: source.to_owned(), target: AGENT_TARGET.to_owned(), read_only: true, held })
+}
+
+/// The configured binds under the configured rules, then the caller's under the operator's.
+fn binds_of(
+    options: &SandboxOptions,
+    wanted: &Wanted,
+    workspace: &Workspace,
+) -> Result<(Vec<Bind>, Vec<String>), Failure> {
+    let Wanted { sandbox, deny, .. } = wanted;
+    let roots = [workspace.dir.clone(), sandbox.agent_workspace.clone()];
+    let policy = sandbox.bind_policy(deny.clone(), &roots);
+    let configured = sandbox.docker.binds.iter().map(|bind| (bind.written.as_str(), bind.key.as_str()));
+    let mut valid = all(validate::validate_all(configured, &policy))?;
+    let policy = sandbox.bind_policy(deny.clone(), &roots).allow_external(true);
+    let given = options.binds.iter().map(|spec| (spec.as_str(), "--bind"));
+    valid.extend(all(validate::validate_all(given, &policy))?);
+    let selection = select::select(valid, &[]);
+    let warnings = selection.dropped.iter().map(ToString::to_string).collect();
+    let binds: Result<Vec<Bind>, _> = selection.binds.iter().map(Bind::hold).collect();
+    Ok((binds?, warnings))
+}
+
+/// Every refused bind at once, in one report.
+fn all<T>(result: Result<T, Vec<crate::paths::BindError>>) -> Result<T, Failure> {
+    use crate::error::Diagnose as _;
+    result.map_err(|errors| {
+        let mut reports = errors.iter().map(crate::error::Diagnose::report);
+        let Some(mut first) = reports.next() else {
+            return Failure(crate::state::StateError::NoHome.report());
+        };
+        for more in reports {
+            first.message = format!("{}\n{}", first.message, more.message);
+        }
+        Failure(first)
+    })
+}
+
+fn setting(options: &SandboxOptions, wanted: &Wanted, request: &SandboxRequest) -> Setting {
+    let configured = wanted.sandbox.docker.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+    Setting {
+        image_env: Vec::new(),
+        env: configured.chain(options.env.iter().cloned()).collect(),
+        path_prepend: wanted.exec.path_prepend.clone(),
+        workdir: request.workspace.target.clone(),
+        // A home that nothing can be written to breaks half of all tools (I067).
+        home: request.workspace.read_only.then(|| HOME_TARGET.to_owned()),
+    }
+}

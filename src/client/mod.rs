@@ -1,0 +1,157 @@
+//! The library's front door: open a sandbox, run commands in it, stop it. The command line uses nothing else.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), creel::error::Failure> {
+//! use creel::Sandbox;
+//!
+//! let sandbox = Sandbox::options().workspace("/srv/project").open().await?;
+//! let result = sandbox.exec("echo hello; exit 3").await?;
+//! assert_eq!(result.stdout, b"hello\n");
+//! assert_eq!(result.outcome.code, Some(3));
+//! sandbox.stop().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod assemble;
+mod collect;
+mod options;
+mod prepare;
+
+use std::time::Duration;
+
+pub use collect::{Collected, MAX_COLLECTED};
+pub use options::SandboxOptions;
+
+use crate::approvals::{Command, Permit};
+use crate::engine::{ContainerId, Engine};
+use crate::error::Failure;
+use crate::runner::{self, Link, Options, Road, Running, Setting, Transport};
+use crate::sandbox::{InUse, Ready, SandboxName, Sandboxes};
+
+/// A sandbox that is running, proven and leased: nobody prunes or replaces it while this value lives.
+#[derive(Debug)]
+pub struct Sandbox {
+    sandboxes: Sandboxes,
+    ready: Ready<Link>,
+    setting: Setting,
+    session: String,
+    timeout: Option<Duration>,
+    transport: Transport,
+}
+
+/// One call: what, where, with what around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Shell text or argv.
+    pub command: Command,
+    /// Directory in the container; `None` is the workspace.
+    pub workdir: Option<String>,
+    /// Environment over the configured one.
+    pub env: Vec<(String, String)>,
+    /// Limits, input, terminal.
+    pub options: Options,
+}
+
+impl Sandbox {
+    /// What to open; every option has a default.
+    pub fn options() -> SandboxOptions {
+        SandboxOptions::default()
+    }
+
+    /// Shell text as a call with this sandbox's defaults.
+    pub fn call(&self, text: impl Into<String>) -> Call {
+        self.call_of(Command::Shell(text.into()))
+    }
+
+    /// Any command as a call with this sandbox's defaults.
+    pub fn call_of(&self, command: Command) -> Call {
+        let options = Options { timeout: self.timeout, ..Options::default() };
+        Call { command, workdir: None, env: Vec::new(), options }
+    }
+
+    /// Runs shell text to its end and returns what it printed.
+    ///
+    /// # Errors
+    ///
+    /// Only when creel could not run it or lost it; whatever the command itself does is a result.
+    pub async fn exec(&self, text: impl Into<String>) -> Result<Collected, Failure> {
+        collect::collect(self.start(&self.call(text)).await?).await
+    }
+
+    /// Runs a call to its end and returns what it printed, of each stream at most the last [`MAX_COLLECTED`] bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::exec`].
+    pub async fn run(&self, call: &Call) -> Result<Collected, Failure> {
+        collect::collect(self.start(call).await?).await
+    }
+
+    /// Starts a call and hands over its events: output as it comes, input, kill, result.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::exec`].
+    pub async fn start(&self, call: &Call) -> Result<Running, Failure> {
+        let permit =
+            Permit::sandbox(&self.session, call.command.clone(), call.workdir.clone(), call.env.clone());
+        Ok(runner::start(&permit, &self.setting, &call.options, &self.road()).await?)
+    }
+
+    fn road(&self) -> Road {
+        match self.transport {
+            Transport::Init => Road::Init(self.ready.link.clone()),
+            Transport::Engine => Road::Engine(self.sandboxes.engine().clone(), self.ready.id.clone()),
+        }
+    }
+
+    /// The same sandbox with its commands on another road.
+    #[must_use]
+    pub fn over(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
+    }
+
+    /// How the sandbox came to be: names, warnings, drift, hardening as read back, timings.
+    pub fn ready(&self) -> &Ready<Link> {
+        &self.ready
+    }
+
+    /// The container.
+    pub fn container(&self) -> &ContainerId {
+        &self.ready.id
+    }
+
+    /// The engine it runs on.
+    pub fn engine(&self) -> &Engine {
+        self.sandboxes.engine()
+    }
+
+    /// The connection to its init.
+    pub fn link(&self) -> &Link {
+        &self.ready.link
+    }
+
+    /// The road that commands take.
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// What surrounds every command.
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// Stops the sandbox and removes its container; commands of others in it end too.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not remove it.
+    pub async fn stop(self) -> Result<(), Failure> {
+        let name = SandboxName::parse(&self.ready.name)?;
+        drop(self.ready);
+        self.sandboxes.stop(&name, InUse::Remove).await?;
+        Ok(())
+    }
+}

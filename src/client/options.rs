@@ -1,0 +1,152 @@
+//! What to open.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Sandbox, assemble};
+use crate::error::Failure;
+use crate::runner::Transport;
+
+/// Looks a variable of the environment up.
+pub(super) type Var = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Which sandbox to open. What is not set comes from the configuration file, then from hard defaults.
+#[derive(Clone)]
+pub struct SandboxOptions {
+    pub(super) config: Option<PathBuf>,
+    pub(super) state: Option<PathBuf>,
+    pub(super) engine: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) image: Option<String>,
+    pub(super) workspace: Option<PathBuf>,
+    pub(super) binds: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) transport: Transport,
+    pub(super) var: Var,
+}
+
+impl std::fmt::Debug for SandboxOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Values of the environment stay out: they may be secrets.
+        f.debug_struct("SandboxOptions")
+            .field("config", &self.config)
+            .field("state", &self.state)
+            .field("agent", &self.agent)
+            .field("session", &self.session)
+            .field("image", &self.image)
+            .field("workspace", &self.workspace)
+            .field("binds", &self.binds)
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for SandboxOptions {
+    fn default() -> Self {
+        Self {
+            config: None,
+            state: None,
+            engine: None,
+            agent: None,
+            session: None,
+            image: None,
+            workspace: None,
+            binds: Vec::new(),
+            env: Vec::new(),
+            transport: Transport::Init,
+            var: Arc::new(|name| std::env::var(name).ok()),
+        }
+    }
+}
+
+impl SandboxOptions {
+    /// The configuration file; by default `$CREEL_CONFIG`, `$OPENCLAW_CONFIG_PATH`, `openclaw.json` in the state
+    /// directory.
+    #[must_use]
+    pub fn config(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config = Some(file.into());
+        self
+    }
+
+    /// The state directory; by default `$CREEL_STATE_DIR`, `$OPENCLAW_STATE_DIR`, `~/.openclaw`.
+    #[must_use]
+    pub fn state(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.state = Some(dir.into());
+        self
+    }
+
+    /// The engine's address; by default it is looked for as the docker client does.
+    #[must_use]
+    pub fn engine(mut self, address: impl Into<String>) -> Self {
+        self.engine = Some(address.into());
+        self
+    }
+
+    /// The agent; by default the configured default agent.
+    #[must_use]
+    pub fn agent(mut self, id: impl Into<String>) -> Self {
+        self.agent = Some(id.into());
+        self
+    }
+
+    /// The session key; by default the agent's main session.
+    #[must_use]
+    pub fn session(mut self, key: impl Into<String>) -> Self {
+        self.session = Some(key.into());
+        self
+    }
+
+    /// The image, instead of the configured one.
+    #[must_use]
+    pub fn image(mut self, reference: impl Into<String>) -> Self {
+        self.image = Some(reference.into());
+        self
+    }
+
+    /// A directory of the host as the workspace, writable, instead of the configured access.
+    #[must_use]
+    pub fn workspace(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(dir.into());
+        self
+    }
+
+    /// One more bind, `host:container[:ro]`. Whoever calls this is the operator: the source may lie outside the
+    /// workspace, never on a denied path.
+    #[must_use]
+    pub fn bind(mut self, spec: impl Into<String>) -> Self {
+        self.binds.push(spec.into());
+        self
+    }
+
+    /// A variable for every command of this sandbox; it never shows in the engine's inspect output.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The road for commands.
+    #[must_use]
+    pub fn transport(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
+    }
+
+    /// Where variables are looked up, instead of the process's own environment.
+    #[must_use]
+    pub fn vars(mut self, var: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.var = Arc::new(var);
+        self
+    }
+
+    /// Opens the sandbox: makes it, or joins the one that is there.
+    ///
+    /// # Errors
+    ///
+    /// Each with what was refused, the rule and the fix. Nothing is left half made, and nothing runs on the host
+    /// instead.
+    pub async fn open(&self) -> Result<Sandbox, Failure> {
+        assemble::open(self).await
+    }
+}
