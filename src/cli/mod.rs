@@ -1,12 +1,22 @@
 //! The command line. One file per subcommand; the only module that prints.
 
+pub mod demo;
 pub mod engine;
+pub mod exec;
+pub mod images;
+pub mod sandbox;
 
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Runs an agent's commands in hardened containers.
+use crate::engine::{Discovery, Engine};
+use crate::error::{EXIT_CREEL, Failure};
+use crate::state::StateDir;
+
+/// Runs an agent's commands in hardened containers, and says truthfully what happened.
 #[derive(Debug, Parser)]
 #[command(name = "creel", version)]
 struct Cli {
@@ -17,20 +27,104 @@ struct Cli {
 /// The subcommands.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Run a command in a sandbox.
+    ///
+    /// The exit status is the command's own; 124 when its time limit ended it, 125 when creel failed, 126 and 127
+    /// when it could not be executed or found, 128 and the signal's number when a signal ended it.
+    Exec(Box<exec::Args>),
+    /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
+    Demo(demo::Args),
+    /// List, stop and prune the sandboxes of this installation.
+    Sandbox(sandbox::Args),
+    /// Build and list sandbox images; no registry is needed.
+    Images(ImagesArgs),
     /// The container engine: status, up, down.
     Engine(engine::Args),
+}
+
+/// `creel images` with the flags that it shares.
+#[derive(Debug, clap::Args)]
+struct ImagesArgs {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    images: images::Args,
+}
+
+/// Flags of every subcommand that needs an engine.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Common {
+    /// Configuration file instead of `openclaw.json` in the state directory.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Engine address (`unix:///path`, `tcp://host:port`) instead of the one that the docker client would use.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub engine: Option<String>,
+}
+
+impl Common {
+    /// Finds the engine and the state directory.
+    async fn places(&self) -> Result<(Engine, StateDir), Failure> {
+        let state = StateDir::locate(|name| std::env::var(name).ok())?;
+        Ok((Engine::discover(&Discovery::from_process(self.engine.clone())).await?, state))
+    }
 }
 
 /// Parses the process's arguments, runs, and returns the exit code.
 pub fn main() -> ExitCode {
     crate::observe::install();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            // 2 would be taken for a command's own status; help and version are no errors.
+            return ExitCode::from(if error.use_stderr() { EXIT_CREEL } else { 0 });
+        }
+    };
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return ExitCode::from(crate::error::EXIT_CREEL);
+        let _ = writeln!(std::io::stderr(), "creel: the async runtime does not start; see ulimit -n");
+        return ExitCode::from(EXIT_CREEL);
     };
     runtime.block_on(async {
         match cli.command {
+            Command::Exec(args) => ExitCode::from(exec::run(*args).await),
+            Command::Demo(args) => status(demo::run(args).await, false),
+            Command::Sandbox(args) => sandbox::run(args).await,
+            Command::Images(args) => {
+                let done = match args.common.places().await {
+                    Ok((engine, state)) => images::run(args.images, &engine, &state).await,
+                    Err(failure) => Err(failure),
+                };
+                status(done, false)
+            }
             Command::Engine(args) => engine::run(args).await,
         }
     })
+}
+
+/// The exit code of a subcommand, with its failure told.
+fn status(done: Result<(), Failure>, json: bool) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            fail(&failure, json);
+            ExitCode::from(EXIT_CREEL)
+        }
+    }
+}
+
+/// Tells a failure: as text on standard error, or as `{"error": …}` on standard output.
+fn fail(failure: &Failure, json: bool) {
+    if json {
+        print_json(&serde_json::json!({ "error": failure.0 }));
+    } else {
+        let _ = writeln!(std::io::stderr(), "creel: {failure}");
+    }
+}
+
+/// Prints a value as JSON. A reader that is gone is not worth a word.
+fn print_json(value: &impl serde::Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        let _ = writeln!(std::io::stdout(), "{text}");
+    }
 }

@@ -217,9 +217,13 @@ impl EngineError {
 
 /// The command that brings an image: creel's own are built, others pulled.
 fn obtain(image: &str) -> String {
-    match image.strip_prefix("creel-") {
-        Some(own) => format!("creel images build {}", own.split([':', '@']).next().unwrap_or(own)),
-        None => format!("docker pull {image}"),
+    match image {
+        // Upstream's name for the default image; ours needs no registry.
+        "openclaw-sandbox:bookworm-slim" => "creel images build sandbox".to_owned(),
+        _ => match image.strip_prefix("creel-") {
+            Some(own) => format!("creel images build {}", own.split([':', '@']).next().unwrap_or(own)),
+            None => format!("docker pull {image}"),
+        },
     }
 }
 

@@ -174,9 +174,9 @@ impl EngineRun {
         if self.ending.is_none() {
             let [timeout, silence] = self.limits();
             if timeout.is_some_and(|at| now >= at) {
-                self.end(Death::Timeout);
+                self.end(Death::Timeout, self.options.grace);
             } else if silence.is_some_and(|at| now >= at) {
-                self.end(Death::NoOutputTimeout);
+                self.end(Death::NoOutputTimeout, self.options.grace);
             }
         }
         if let Some(mut ending) = self.ending {
@@ -199,14 +199,15 @@ impl EngineRun {
         Ok(None)
     }
 
-    fn end(&mut self, death: Death) {
-        let kill_at = Instant::now() + self.options.grace;
-        self.ending.get_or_insert(Ending { death, kill_at, termed: false, killed: false });
+    fn end(&mut self, death: Death, grace: Duration) {
+        let kill_at = Instant::now() + grace;
+        let ending = self.ending.get_or_insert(Ending { death, kill_at, termed: false, killed: false });
+        ending.kill_at = ending.kill_at.min(kill_at);
     }
 
     /// Ends the command on behalf of its caller.
-    pub(super) fn cancel(&mut self) {
-        self.end(Death::Cancelled);
+    pub(super) fn cancel(&mut self, grace: Duration) {
+        self.end(Death::Cancelled, grace);
     }
 
     /// Runs the kill command and waits for it. Where there is no shell, the command's own process is all that can

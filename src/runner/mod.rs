@@ -2,16 +2,22 @@
 //!
 //! It never decides: what it is handed is a [`Permit`](crate::approvals::Permit), and it runs that.
 
+mod aggregate;
+mod describe;
 mod engine_run;
 mod error;
 mod link;
 mod meet;
 mod outcome;
 mod plan;
+mod result;
 mod running;
 
+pub use aggregate::{Aggregate, MAX_CHARS};
+pub use describe::Asked;
 pub use error::{LinkError, RunError};
 pub use link::{Channel, Event, Link};
 pub use outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailure, Transport, Usage};
 pub use plan::{Plan, Setting};
+pub use result::ExecResult;
 pub use running::{Options, Progress, Road, Running, start};

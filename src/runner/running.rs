@@ -186,10 +186,15 @@ impl Running {
 
     /// Ends the command and everything it started; [`Progress::Done`] tells the result.
     pub fn kill(&mut self) -> Result<(), RunError> {
+        self.kill_within(self.grace)
+    }
+
+    /// As [`Self::kill`], with another time between TERM and KILL; said again, the shorter one counts.
+    pub fn kill_within(&mut self, grace: Duration) -> Result<(), RunError> {
         match &mut self.via {
-            Via::Init(channel) => Ok(channel.kill(self.grace)?),
+            Via::Init(channel) => Ok(channel.kill(grace)?),
             Via::Engine(run) => {
-                run.cancel();
+                run.cancel(grace);
                 Ok(())
             }
         }

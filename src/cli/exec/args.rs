@@ -1,0 +1,168 @@
+//! The flags of `creel exec`, into typed values.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::terminal;
+use crate::approvals::Command;
+use crate::client::{Call, Sandbox, SandboxOptions};
+use crate::error::{Failure, Report};
+use crate::runner::Transport;
+
+/// Run a command in a sandbox.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Image instead of the configured one.
+    #[arg(long, value_name = "IMAGE")]
+    pub image: Option<String>,
+    /// Mount this directory as the workspace, writable; without it the sandbox has one of its own.
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// One more mount, `host:container[:ro]`; may be repeated.
+    #[arg(long = "bind", value_name = "SPEC")]
+    pub binds: Vec<String>,
+    /// Directory in the container; the workspace by default.
+    #[arg(long, value_name = "PATH")]
+    pub workdir: Option<String>,
+    /// Variable for the command; may be repeated.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// End the command after so many seconds; 0 is never.
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+    /// Pass standard input; without it the command's input is at its end.
+    #[arg(long)]
+    pub stdin: bool,
+    /// Give the command a terminal.
+    #[arg(long)]
+    pub tty: bool,
+    /// Print the result as one JSON object instead of the output.
+    #[arg(long)]
+    pub json: bool,
+    /// Session key (`agent:main:main`).
+    #[arg(long, value_name = "KEY")]
+    pub session: Option<String>,
+    /// Agent id.
+    #[arg(long, value_name = "ID")]
+    pub agent: Option<String>,
+    /// Road for the command: the sandbox's init, or the engine's exec API.
+    #[arg(long, value_name = "ROAD", value_parser = ["init", "engine"], default_value = "init")]
+    pub transport: String,
+    /// Configuration and engine.
+    #[command(flatten)]
+    pub common: crate::cli::Common,
+    /// One operand is shell text; several are a program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+impl Args {
+    /// The sandbox that is asked for.
+    pub fn sandbox(&self) -> SandboxOptions {
+        let mut options = Sandbox::options();
+        if let Some(image) = &self.image {
+            options = options.image(image);
+        }
+        if let Some(key) = &self.session {
+            options = options.session(key);
+        }
+        if let Some(id) = &self.agent {
+            options = options.agent(id);
+        }
+        if let Some(address) = &self.common.engine {
+            options = options.engine(address);
+        }
+        if let Some(file) = &self.common.config {
+            options = options.config(file);
+        }
+        if let Some(dir) = &self.workspace {
+            options = options.workspace(dir);
+        }
+        for bind in &self.binds {
+            options = options.bind(bind);
+        }
+        options.transport(if self.transport == "engine" { Transport::Engine } else { Transport::Init })
+    }
+
+    /// The call that is asked for.
+    pub fn call(&self, sandbox: &Sandbox) -> Result<Call, Failure> {
+        let command = match self.command.as_slice() {
+            [text] => Command::Shell(text.clone()),
+            argv => Command::Argv(argv.to_vec()),
+        };
+        let mut call = sandbox.call_of(command);
+        call.workdir = self.workdir.as_deref().map(workdir).transpose()?;
+        call.env = self.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
+        if let Some(seconds) = self.timeout {
+            call.options.timeout = limit(seconds)?;
+        }
+        call.options.stdin = self.stdin || self.tty;
+        call.options.tty = self.tty.then(terminal::size);
+        Ok(call)
+    }
+}
+
+fn bad(message: String, rule: &str, fix: &str) -> Failure {
+    Failure(Report { code: "CRL-CLI-002", message, rule: Some(rule.to_owned()), fix: fix.to_owned() })
+}
+
+/// Literal and absolute: `~` and variables mean nothing here (spec `exec.md` §1.1).
+fn workdir(path: &str) -> Result<String, Failure> {
+    if path.starts_with('/') && !path.contains('\0') {
+        return Ok(path.to_owned());
+    }
+    Err(bad(
+        format!("working directory {path:?} is not an absolute path of the container"),
+        "--workdir",
+        "write it out, for example --workdir /workspace/src; ~ and $VARIABLES are not expanded",
+    ))
+}
+
+/// `NAME=VALUE` with a portable name (spec `exec.md` §3.4).
+fn variable(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let mut letters = name.bytes();
+    let first = letters.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if first && letters.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && text.contains('=') {
+        return Ok((name.to_owned(), value.to_owned()));
+    }
+    Err(bad(
+        format!("variable {name:?} has no portable name or no value"),
+        "--env",
+        "write --env NAME=VALUE with letters, digits and _ in the name, no digit first",
+    ))
+}
+
+fn limit(seconds: f64) -> Result<Option<Duration>, Failure> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(Duration::ZERO) => Ok(None),
+        Ok(limit) => Ok(Some(limit)),
+        Err(_) => Err(bad(
+            format!("time limit {seconds} is not a number of seconds"),
+            "--timeout",
+            "give seconds, for example --timeout 2.5; 0 is no limit",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_literal() {
+        assert_eq!(variable("A=b=c").unwrap(), ("A".to_owned(), "b=c".to_owned()));
+        assert_eq!(variable("_1=").unwrap(), ("_1".to_owned(), String::new()));
+        for wrong in ["", "A", "=x", "1A=x", "A-B=x"] {
+            assert!(variable(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_and_directories() {
+        assert_eq!(limit(0.0).unwrap(), None);
+        assert_eq!(limit(1.5).unwrap(), Some(Duration::from_millis(1500)));
+        assert!(limit(-1.0).is_err() && limit(f64::NAN).is_err());
+        assert!(workdir("/x").is_ok() && workdir("~/x").is_err() && workdir("").is_err());
+    }
+}

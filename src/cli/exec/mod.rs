@@ -1,0 +1,217 @@
+//! `creel exec`: one command, always in a sandbox.
+
+mod args;
+mod input;
+mod output;
+mod terminal;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub use args::Args;
+
+use crate::approvals::Command;
+use crate::client::{Call, Sandbox};
+use crate::error::{EXIT_CREEL, Failure};
+use crate::runner::{Aggregate, Asked, ExecResult, Outcome, Progress, Running};
+use input::Input;
+use output::Output;
+use terminal::Raw;
+
+/// Time between TERM and KILL once the user asks a second time.
+const IMPATIENT: Duration = Duration::ZERO;
+
+/// Runs the command and returns the exit status of the documented table.
+pub async fn run(args: Args) -> u8 {
+    let json = args.json;
+    match follow(args).await {
+        Ok(status) => status,
+        Err(failure) => {
+            super::fail(&failure, json);
+            EXIT_CREEL
+        }
+    }
+}
+
+async fn follow(args: Args) -> Result<u8, Failure> {
+    let (mut signals, mut resized) = (Signals::listen()?, listen(SignalKind::window_change())?);
+    let options = args.sandbox();
+    let opened = tokio::select! {
+        opened = options.open() => opened?,
+        // Nothing runs yet; what was half made is removed by its lock's next holder.
+        signal = signals.next() => return Ok(128 + signal),
+    };
+    notices(&opened, args.json);
+    let call = args.call(&opened)?;
+    let asked = asked(&opened, &call);
+    let raw = if call.options.tty.is_some() { Raw::enter() } else { None };
+    let mut running = opened.start(&call).await?;
+    let mut session = Session {
+        input: Input::open(args.stdin || args.tty),
+        output: Output::open(args.json),
+        aggregate: Aggregate::default(),
+        json: args.json,
+        tty: args.tty,
+        stopped_by: None,
+    };
+    let outcome = session.follow(&mut running, &mut signals, &mut resized).await?;
+    let Session { output, aggregate, stopped_by, .. } = session;
+    let broken = output.close();
+    drop(raw);
+    Ok(conclude(&outcome, &asked, aggregate, args.json, stopped_by, broken))
+}
+
+/// What the operator should know of the sandbox, once for each that is made; drift every time.
+fn notices(sandbox: &Sandbox, json: bool) {
+    let ready = sandbox.ready();
+    if json {
+        return;
+    }
+    let mut err = std::io::stderr().lock();
+    for warning in ready.warnings.iter().filter(|_| ready.created) {
+        let _ = writeln!(err, "creel: {warning}");
+    }
+    if let Some(keys) = &ready.drift {
+        let keys = keys.join(", ");
+        let _ = writeln!(
+            err,
+            "creel: the sandbox is in use under an older configuration ({keys}); `creel sandbox stop {}` applies the new one",
+            ready.name
+        );
+    }
+}
+
+fn asked(sandbox: &Sandbox, call: &Call) -> Asked {
+    let program = match &call.command {
+        Command::Argv(argv) => argv.first().cloned().unwrap_or_default(),
+        Command::Shell(_) => "/bin/sh".to_owned(),
+    };
+    Asked {
+        program,
+        workdir: call.workdir.clone().unwrap_or_else(|| sandbox.setting().workdir.clone()),
+        timeout: call.options.timeout,
+        silence: call.options.silence,
+        image: sandbox.ready().image.clone(),
+    }
+}
+
+struct Session {
+    input: Input,
+    output: Output,
+    aggregate: Aggregate,
+    json: bool,
+    tty: bool,
+    stopped_by: Option<u8>,
+}
+
+impl Session {
+    /// Carries bytes and signals back and forth until the command has ended.
+    async fn follow(
+        &mut self,
+        running: &mut Running,
+        signals: &mut Signals,
+        resized: &mut Signal,
+    ) -> Result<Outcome, Failure> {
+        if !self.input.is_open() {
+            self.input.end_if_wanted(running).await?;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                signal = signals.next() => self.on_signal(signal, running)?,
+                progress = running.next() => match progress? {
+                    Progress::Output(stream, data) => {
+                        if self.json {
+                            self.aggregate.push(stream, &data);
+                        } else if !self.output.write(stream, data).await && self.stopped_by.is_none() {
+                            // Our reader is gone: the command has nobody to talk to, as under a shell's SIGPIPE.
+                            self.stopped_by = Some(13);
+                            running.kill()?;
+                        }
+                    }
+                    Progress::Input { taken, closed } => self.input.taken(taken, closed),
+                    Progress::Started(_) => {}
+                    Progress::Done(outcome) => return Ok(*outcome),
+                },
+                chunk = self.input.next(), if self.input.wants() => match chunk {
+                    Some(data) => running.write(data).await?,
+                    None => running.close_input().await?,
+                },
+                _ = resized.recv(), if self.tty => {
+                    let (rows, cols) = terminal::size();
+                    running.resize(rows, cols).await?;
+                }
+            }
+        }
+    }
+
+    /// The first signal ends the command's tree in its own time, the second at once.
+    fn on_signal(&mut self, signal: u8, running: &mut Running) -> Result<(), Failure> {
+        match self.stopped_by.replace(signal) {
+            None => running.kill()?,
+            Some(_) => running.kill_within(IMPATIENT)?,
+        }
+        Ok(())
+    }
+}
+
+/// Prints the result object, or what a person should know; returns the exit status.
+fn conclude(
+    outcome: &Outcome,
+    asked: &Asked,
+    aggregate: Aggregate,
+    json: bool,
+    stopped_by: Option<u8>,
+    broken: bool,
+) -> u8 {
+    let report = outcome.describe(asked);
+    if json {
+        let result = ExecResult::new(outcome, &asked.workdir, aggregate.finish(), report);
+        super::print_json(&result);
+    } else if let Some(report) = report.filter(|_| !broken) {
+        let _ = writeln!(std::io::stderr(), "creel: {report}");
+    }
+    match stopped_by {
+        Some(signal) if outcome.death == crate::runner::Death::Cancelled => 128 + signal,
+        _ => outcome.exit_status(),
+    }
+}
+
+/// The signals that end a command instead of creel alone.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| {
+        Failure(crate::error::Report {
+            code: "CRL-CLI-001",
+            message: format!("signals cannot be listened to: {error}"),
+            rule: None,
+            fix: "raise the limit of open files (ulimit -n)".to_owned(),
+        })
+    })
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// The number of the next signal that asks for an end.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 2,
+            _ = self.terminate.recv() => 15,
+            _ = self.hangup.recv() => 1,
+        }
+    }
+}
