@@ -59,4 +59,4 @@ pub mod session;
 pub mod state;
 
 #[cfg(feature = "host")]
-pub use client::{Call, Collected, Sandbox, SandboxOptions};
+pub use client::{Call, Collected, RoadChoice, Sandbox, SandboxOptions};

@@ -87,8 +87,8 @@ pub fn main() -> ExitCode {
     };
     runtime.block_on(async {
         match cli.command {
-            Command::Exec(args) => ExitCode::from(exec::run(*args).await),
-            Command::Demo(args) => status(demo::run(args).await, false),
+            Command::Exec(args) => ExitCode::from(Box::pin(exec::run(*args)).await),
+            Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Images(args) => {
                 let done = match args.common.places().await {

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::options::Var;
-use super::prepare::Prepare;
+use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
 use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, WorkspaceAccess};
 use crate::engine::{Discovery, Engine, Limits};
 use crate::error::{Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::{select, validate, workspace};
-use crate::runner::Setting;
+use crate::runner::{Setting, Transport};
 use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
 use crate::session::{self, AgentId, ScopeKey, SessionKey};
 use crate::state::StateDir;
@@ -38,19 +38,23 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let named = (options.var)("CREEL_INIT");
     let init = sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?;
     let setting = setting(options, &wanted, &request);
-    let meet = Prepare { setup: request.setup.clone(), setting: setting.clone() };
+    let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
     let mut ready = sandboxes.ensure(&request, &init, &meet).await?;
     warnings.append(&mut ready.warnings);
     ready.warnings = warnings;
     let setting = Setting { image_env: ready.image_env.clone(), ..setting };
     let seconds = wanted.exec.timeout_s;
+    let transport = match &ready.link {
+        Way::Init(_) => Transport::Init,
+        Way::Engine { .. } => Transport::Engine,
+    };
     Ok(Sandbox {
         sandboxes,
         ready,
         setting,
         session: wanted.session.as_str().to_owned(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
-        transport: options.transport,
+        transport,
     })
 }
 

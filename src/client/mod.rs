@@ -21,7 +21,8 @@ mod prepare;
 use std::time::Duration;
 
 pub use collect::{Collected, MAX_COLLECTED};
-pub use options::SandboxOptions;
+pub use options::{RoadChoice, SandboxOptions};
+pub use prepare::Way;
 
 use crate::approvals::{Command, Permit};
 use crate::engine::{ContainerId, Engine};
@@ -33,7 +34,7 @@ use crate::sandbox::{InUse, Ready, SandboxName, Sandboxes};
 #[derive(Debug)]
 pub struct Sandbox {
     sandboxes: Sandboxes,
-    ready: Ready<Link>,
+    ready: Ready<Way>,
     setting: Setting,
     session: String,
     timeout: Option<Duration>,
@@ -100,13 +101,13 @@ impl Sandbox {
     }
 
     fn road(&self) -> Road {
-        match self.transport {
-            Transport::Init => Road::Init(self.ready.link.clone()),
-            Transport::Engine => Road::Engine(self.sandboxes.engine().clone(), self.ready.id.clone()),
+        match (&self.ready.link, self.transport) {
+            (Way::Init(link), Transport::Init) => Road::Init(link.clone()),
+            _ => Road::Engine(self.sandboxes.engine().clone(), self.ready.id.clone()),
         }
     }
 
-    /// The same sandbox with its commands on another road.
+    /// The same sandbox with its commands on another road; without an init there is only the engine's.
     #[must_use]
     pub fn over(mut self, transport: Transport) -> Self {
         self.transport = transport;
@@ -114,7 +115,7 @@ impl Sandbox {
     }
 
     /// How the sandbox came to be: names, warnings, drift, hardening as read back, timings.
-    pub fn ready(&self) -> &Ready<Link> {
+    pub fn ready(&self) -> &Ready<Way> {
         &self.ready
     }
 
@@ -128,14 +129,17 @@ impl Sandbox {
         self.sandboxes.engine()
     }
 
-    /// The connection to its init.
-    pub fn link(&self) -> &Link {
-        &self.ready.link
+    /// The connection to its init, where it could be met.
+    pub fn link(&self) -> Option<&Link> {
+        match &self.ready.link {
+            Way::Init(link) => Some(link),
+            Way::Engine { .. } => None,
+        }
     }
 
     /// The road that commands take.
     pub fn transport(&self) -> Transport {
-        self.transport
+        self.road().transport()
     }
 
     /// What surrounds every command.

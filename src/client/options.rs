@@ -5,10 +5,21 @@ use std::sync::Arc;
 
 use super::{Sandbox, assemble};
 use crate::error::Failure;
-use crate::runner::Transport;
 
 /// Looks a variable of the environment up.
 pub(super) type Var = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Which road commands take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RoadChoice {
+    /// The sandbox's init; where it cannot be met, the engine's exec API.
+    #[default]
+    Auto,
+    /// The sandbox's init and nothing else.
+    Init,
+    /// The engine's exec API.
+    Engine,
+}
 
 /// Which sandbox to open. What is not set comes from the configuration file, then from hard defaults.
 #[derive(Clone)]
@@ -22,7 +33,7 @@ pub struct SandboxOptions {
     pub(super) workspace: Option<PathBuf>,
     pub(super) binds: Vec<String>,
     pub(super) env: Vec<(String, String)>,
-    pub(super) transport: Transport,
+    pub(super) road: RoadChoice,
     pub(super) var: Var,
 }
 
@@ -37,7 +48,7 @@ impl std::fmt::Debug for SandboxOptions {
             .field("image", &self.image)
             .field("workspace", &self.workspace)
             .field("binds", &self.binds)
-            .field("transport", &self.transport)
+            .field("road", &self.road)
             .finish_non_exhaustive()
     }
 }
@@ -54,7 +65,7 @@ impl Default for SandboxOptions {
             workspace: None,
             binds: Vec::new(),
             env: Vec::new(),
-            transport: Transport::Init,
+            road: RoadChoice::Auto,
             var: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -128,8 +139,8 @@ impl SandboxOptions {
 
     /// The road for commands.
     #[must_use]
-    pub fn transport(mut self, transport: Transport) -> Self {
-        self.transport = transport;
+    pub fn road(mut self, road: RoadChoice) -> Self {
+        self.road = road;
         self
     }
 

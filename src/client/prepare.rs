@@ -4,30 +4,81 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::collect::collect;
+use super::options::RoadChoice;
 use crate::approvals::{Command, Permit};
-use crate::runner::{self, Link, Options, Road, Setting};
-use crate::sandbox::{ByLink, Meet, MeetError};
+use crate::runner::{self, Link, LinkError, Options, Road, Setting};
+use crate::sandbox::{ByProc, Meet, MeetError, Probe};
+use crate::wire::Facts;
 
 /// How much of a failed set-up command's output its error carries.
 const TAIL: usize = 2000;
 
-/// [`ByLink`], and the set-up command (spec `sandbox.md` §9).
+/// How the sandbox of a caller is reached.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// Over its init.
+    Init(Link),
+    /// Over the engine's exec API; proven from outside.
+    Engine {
+        /// What proves it.
+        proof: ByProc,
+        /// Why not over init.
+        reason: String,
+    },
+}
+
+impl Probe for Way {
+    async fn facts(&mut self, paths: Vec<String>) -> Result<Facts, MeetError> {
+        match self {
+            Self::Init(link) => Probe::facts(link, paths).await,
+            Self::Engine { proof, .. } => proof.facts(paths).await,
+        }
+    }
+
+    async fn running(&mut self) -> Result<usize, MeetError> {
+        match self {
+            Self::Init(link) => link.running().await,
+            Self::Engine { proof, .. } => proof.running().await,
+        }
+    }
+}
+
+/// Finds the way, and runs the set-up command (spec `sandbox.md` §9).
 pub(super) struct Prepare {
     pub(super) setup: Option<String>,
     pub(super) setting: Setting,
+    pub(super) choice: RoadChoice,
 }
 
 impl Meet for Prepare {
-    type Link = Link;
+    type Link = Way;
 
-    async fn meet(&self, rendezvous: &Path, pid1: i32, deadline: Duration) -> Result<Link, MeetError> {
-        ByLink.meet(rendezvous, pid1, deadline).await
+    async fn meet(&self, rendezvous: &Path, pid1: i32, deadline: Duration) -> Result<Way, MeetError> {
+        let engine = |reason: String| Ok(Way::Engine { proof: ByProc::new(pid1), reason });
+        if self.choice == RoadChoice::Engine {
+            return engine("asked for".to_owned());
+        }
+        match Link::meet(rendezvous, pid1, deadline).await {
+            Ok(link) => Ok(Way::Init(link)),
+            // These say that init cannot be met here at all, not that something went wrong with it.
+            Err(error @ (LinkError::NoAnswer { .. } | LinkError::Unproven { .. }))
+                if self.choice == RoadChoice::Auto =>
+            {
+                engine(error.to_string())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
-    async fn prepare(&self, link: &mut Link) -> Result<(), MeetError> {
+    async fn prepare(&self, way: &mut Way) -> Result<(), MeetError> {
         let Some(text) = self.setup.as_ref().filter(|text| !text.trim().is_empty()) else { return Ok(()) };
         let failed =
             |reason: String| MeetError { reason: format!("setupCommand {reason}"), timed_out: false };
+        let Way::Init(link) = way else {
+            return Err(failed(
+                "needs the sandbox's init, and this sandbox has only the engine's exec API".to_owned(),
+            ));
+        };
         let permit = Permit::sandbox("setup", Command::Shell(text.clone()), None, Vec::new());
         let road = Road::Init(link.clone());
         let running = runner::start(&permit, &self.setting, &Options::default(), &road)

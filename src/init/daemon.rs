@@ -185,7 +185,16 @@ impl Daemon {
         if !self.commands.values().all(|command| command.exit.is_some()) || !self.hosts.is_empty() {
             self.busy_at = now;
         }
-        !self.idle.is_zero() && now >= self.busy_at + self.idle
+        if self.idle.is_zero() || now < self.busy_at + self.idle {
+            return false;
+        }
+        // Commands that came through the engine's exec API are not in the table, but they are in `/proc`.
+        let ours = |pid: i32| pid == 1 || self.spare.as_ref().is_some_and(|(spare, _)| spare.as_raw() == pid);
+        let others = super::tree::all().iter().any(|process| !process.zombie && !ours(process.pid));
+        if others {
+            self.busy_at = now;
+        }
+        !others
     }
 
     /// Takes in hosts that have put a socket into the rendezvous.

@@ -5,11 +5,13 @@ use std::os::unix::fs::MetadataExt as _;
 use crate::wire::{Facts, PathFacts};
 
 /// Files of the control group that hold limits, v2 names first, then v1 with their hierarchy.
-const LIMITS: [(&str, &str); 7] = [
+pub const LIMIT_FILES: [(&str, &str); 9] = [
     ("memory.max", "/sys/fs/cgroup/memory.max"),
+    ("memory.swap.max", "/sys/fs/cgroup/memory.swap.max"),
     ("pids.max", "/sys/fs/cgroup/pids.max"),
     ("cpu.max", "/sys/fs/cgroup/cpu.max"),
     ("memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+    ("memory.memsw.limit_in_bytes", "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"),
     ("pids.max", "/sys/fs/cgroup/pids/pids.max"),
     ("cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
     ("cpu.cfs_period_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
@@ -21,17 +23,17 @@ pub(super) fn gather(paths: Vec<String>) -> Facts {
     Facts {
         status: read("/proc/self/status").unwrap_or_default(),
         mountinfo: read("/proc/self/mountinfo").unwrap_or_default(),
-        limits: LIMITS
+        limits: LIMIT_FILES
             .iter()
             .filter_map(|(name, path)| Some(((*name).to_owned(), read(path).ok()?.trim().to_owned())))
             .collect(),
-        interfaces: interfaces(&read("/proc/net/dev").unwrap_or_default()),
+        interfaces: interface_names(&read("/proc/net/dev").unwrap_or_default()),
         paths: paths.into_iter().map(identify).collect(),
     }
 }
 
 /// Names in `/proc/net/dev`, after its two lines of headings.
-fn interfaces(text: &str) -> Vec<String> {
+pub fn interface_names(text: &str) -> Vec<String> {
     text.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 

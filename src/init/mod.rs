@@ -21,6 +21,8 @@ mod stream;
 mod supervisor;
 mod tree;
 
+pub use facts::{LIMIT_FILES, interface_names};
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

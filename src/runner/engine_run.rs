@@ -23,6 +23,9 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 /// How long the engine may take, after the end of the stream, to know the exit code.
 const CODE_WITHIN: Duration = Duration::from_secs(5);
 
+/// How the engine's own complaint about a start begins; it comes as if the command had printed it.
+const COMPLAINT: &str = "OCI runtime exec failed";
+
 /// The kill command. It needs nothing but the shell's own parts and `kill`; `$1` is the marker, `$2` the signal.
 const KILL: &str = "for d in /proc/[0-9]*;do while IFS= read -r l||[ -n \"$l\" ];do case \"$l\" in *\"$1\"*)kill -\"$2\" \"${d#/proc/}\";;esac;\
                     done<\"$d/environ\";done 2>/dev/null;:";
@@ -45,8 +48,10 @@ pub(super) struct EngineRun {
     written: u64,
     told: u64,
     bytes: [u64; 2],
-    /// First bytes of output: where a start fails, the engine's reason.
-    head: Vec<u8>,
+    /// Output that begins like the engine's own complaint about a start, kept until the exit code says what it is.
+    complaint: Vec<(Stream, Bytes)>,
+    /// The result, once `complaint` had to be given out before it.
+    last: Option<Box<Outcome>>,
     ending: Option<Ending>,
     /// The engine said that it has ended; output is awaited until then.
     drain_until: Option<Instant>,
@@ -104,7 +109,8 @@ impl EngineRun {
             written: 0,
             told: 0,
             bytes: [0; 2],
-            head: Vec::new(),
+            complaint: Vec::new(),
+            last: None,
             ending: None,
             drain_until: None,
         })
@@ -122,32 +128,46 @@ impl EngineRun {
             return Ok(Progress::Input { taken: self.told, closed: false });
         }
         loop {
+            if self.last.is_some() || !self.may_be_complaint() {
+                if !self.complaint.is_empty() {
+                    let (stream, data) = self.complaint.remove(0);
+                    return Ok(Progress::Output(stream, data));
+                }
+                if let Some(outcome) = self.last.take() {
+                    return Ok(Progress::Done(outcome));
+                }
+            }
             let wake = self.wake_at();
             tokio::select! {
                 biased;
                 piece = self.stream.output.next() => match piece {
-                    Some(Ok((stdio, data))) => return Ok(self.printed(stdio, data)),
-                    Some(Err(EngineError::Lost { .. })) | None => return self.finish(false).await,
+                    Some(Ok((stdio, data))) => self.printed(stdio, data),
+                    Some(Err(EngineError::Lost { .. })) | None => self.finish(false).await?,
                     Some(Err(error)) => return Err(error.into()),
                 },
-                () = sleep_until(wake) => {
-                    if let Some(done) = self.on_time().await? {
-                        return Ok(done);
-                    }
-                }
+                () = sleep_until(wake) => self.on_time().await?,
             }
         }
     }
 
-    fn printed(&mut self, stdio: Stdio, data: Bytes) -> Progress {
+    fn printed(&mut self, stdio: Stdio, data: Bytes) {
         self.last_output = Instant::now();
         let stream = if stdio == Stdio::Stderr { Stream::Stderr } else { Stream::Stdout };
         let [out, err] = &mut self.bytes;
         let total = if stream == Stream::Stdout { out } else { err };
         *total += u64::try_from(data.len()).unwrap_or(0);
-        let room = 1024_usize.saturating_sub(self.head.len()).min(data.len());
-        self.head.extend_from_slice(data.get(..room).unwrap_or_default());
-        Progress::Output(stream, data)
+        self.complaint.push((stream, data));
+    }
+
+    /// What was printed so far may be the engine's complaint: it is little, and it begins like one.
+    fn may_be_complaint(&self) -> bool {
+        let [out, err] = self.bytes;
+        !self.complaint.is_empty() && out + err < 2048 && self.complaint_text().starts_with(COMPLAINT)
+    }
+
+    fn complaint_text(&self) -> String {
+        let bytes: Vec<u8> = self.complaint.iter().flat_map(|(_, data)| data.iter().copied()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn wake_at(&self) -> Instant {
@@ -166,10 +186,10 @@ impl EngineRun {
     }
 
     /// Acts on whatever time has come.
-    async fn on_time(&mut self) -> Result<Option<Progress>, RunError> {
+    async fn on_time(&mut self) -> Result<(), RunError> {
         let now = Instant::now();
         if self.drain_until.is_some_and(|until| now >= until) {
-            return self.finish(true).await.map(Some);
+            return self.finish(true).await;
         }
         if self.ending.is_none() {
             let [timeout, silence] = self.limits();
@@ -196,7 +216,7 @@ impl EngineRun {
                 self.drain_until = Some(Instant::now() + self.options.drain);
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     fn end(&mut self, death: Death, grace: Duration) {
@@ -227,7 +247,7 @@ impl EngineRun {
     }
 
     /// The stream has ended, or is not awaited any longer: what does the engine say?
-    async fn finish(&mut self, held: bool) -> Result<Progress, RunError> {
+    async fn finish(&mut self, held: bool) -> Result<(), RunError> {
         if held && self.ending.is_none() && !self.options.keep_leftovers {
             self.kill("KILL").await?;
         }
@@ -236,7 +256,10 @@ impl EngineRun {
         let code = loop {
             let facts = match self.engine.exec_inspect(&self.exec).await {
                 Ok(facts) => facts,
-                Err(error) => return Ok(self.lost(&error)),
+                Err(error) => {
+                    tracing::debug!(%error, "engine lost under a command");
+                    break None;
+                }
             };
             match facts.exit_code {
                 Some(code) if !facts.running => break Some(code),
@@ -245,15 +268,12 @@ impl EngineRun {
             }
             pause = (pause * 2).min(Duration::from_millis(100));
         };
-        Ok(Progress::Done(Box::new(self.outcome(code.and_then(|code| i32::try_from(code).ok())))))
-    }
-
-    /// The engine or the container went away: an outcome of its own, not an error of the caller.
-    fn lost(&self, error: &EngineError) -> Progress {
-        tracing::debug!(%error, "engine lost under a command");
-        let mut outcome = self.outcome(None);
-        outcome.death = Death::EngineLost;
-        Progress::Done(Box::new(outcome))
+        let outcome = self.outcome(code.and_then(|code| i32::try_from(code).ok()));
+        if outcome.start_failure.is_some() {
+            self.complaint.clear();
+        }
+        self.last = Some(Box::new(outcome));
+        Ok(())
     }
 
     fn outcome(&self, code: Option<i32>) -> Outcome {
@@ -264,7 +284,8 @@ impl EngineRun {
             (None, Some(_)) if start_failure.is_some() => Death::NotStarted,
             (None, Some(_)) => Death::Exit,
         };
-        let [stdout_bytes, stderr_bytes] = self.bytes;
+        // A complaint is the engine's, not the command's.
+        let [stdout_bytes, stderr_bytes] = if start_failure.is_some() { [0; 2] } else { self.bytes };
         Outcome {
             death,
             certainty: Certainty::Certain,
@@ -284,8 +305,8 @@ impl EngineRun {
 
     /// The engine reports a failed start as output and code 126 or 127; its words tell the step.
     fn start_failure(&self, code: i32) -> Option<StartFailure> {
-        let text = String::from_utf8_lossy(&self.head);
-        if !matches!(code, 126 | 127) || !text.starts_with("OCI runtime exec failed") {
+        let text = self.complaint_text();
+        if !matches!(code, 126 | 127) || !text.starts_with(COMPLAINT) {
             return None;
         }
         let missing =

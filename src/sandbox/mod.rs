@@ -17,6 +17,7 @@
 
 mod busy;
 mod by_link;
+mod by_proc;
 mod create;
 mod decide;
 mod elf;
@@ -43,6 +44,7 @@ mod workspace;
 use std::path::Path;
 
 pub use by_link::ByLink;
+pub use by_proc::ByProc;
 pub use ensure::{Ready, Timings};
 pub use error::SandboxError;
 pub use files::{Layout, RunId};

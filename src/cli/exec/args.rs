@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::terminal;
 use crate::approvals::Command;
-use crate::client::{Call, Sandbox, SandboxOptions};
+use crate::client::{Call, RoadChoice, Sandbox, SandboxOptions};
 use crate::error::{Failure, Report};
-use crate::runner::Transport;
 
 /// Run a command in a sandbox.
 #[derive(Debug, Clone, clap::Args)]
@@ -45,8 +44,8 @@ pub struct Args {
     /// Agent id.
     #[arg(long, value_name = "ID")]
     pub agent: Option<String>,
-    /// Road for the command: the sandbox's init, or the engine's exec API.
-    #[arg(long, value_name = "ROAD", value_parser = ["init", "engine"], default_value = "init")]
+    /// Road for the command: the sandbox's init, the engine's exec API, or whichever works.
+    #[arg(long, value_name = "ROAD", value_parser = ["auto", "init", "engine"], default_value = "auto")]
     pub transport: String,
     /// Configuration and engine.
     #[command(flatten)]
@@ -81,7 +80,11 @@ impl Args {
         for bind in &self.binds {
             options = options.bind(bind);
         }
-        options.transport(if self.transport == "engine" { Transport::Engine } else { Transport::Init })
+        options.road(match self.transport.as_str() {
+            "engine" => RoadChoice::Engine,
+            "init" => RoadChoice::Init,
+            _ => RoadChoice::Auto,
+        })
     }
 
     /// The call that is asked for.

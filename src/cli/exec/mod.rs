@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub use args::Args;
 
 use crate::approvals::Command;
-use crate::client::{Call, Sandbox};
+use crate::client::{Call, Sandbox, Way};
 use crate::error::{EXIT_CREEL, Failure};
 use crate::runner::{Aggregate, Asked, ExecResult, Outcome, Progress, Running};
 use input::Input;
@@ -72,6 +72,11 @@ fn notices(sandbox: &Sandbox, json: bool) {
     let mut err = std::io::stderr().lock();
     for warning in ready.warnings.iter().filter(|_| ready.created) {
         let _ = writeln!(err, "creel: {warning}");
+    }
+    if let Way::Engine { reason, .. } = &ready.link
+        && reason != "asked for"
+    {
+        let _ = writeln!(err, "creel: over the engine's exec API, kill is not proven: {reason}");
     }
     if let Some(keys) = &ready.drift {
         let keys = keys.join(", ");
