@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
     /// End the command after so many seconds; 0 is never.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
     /// Pass standard input; without it the command's input is at its end.
     #[arg(long)]
@@ -87,21 +87,45 @@ impl Args {
         })
     }
 
-    /// The call that is asked for.
-    pub fn call(&self, sandbox: &Sandbox) -> Result<Call, Failure> {
-        let command = match self.command.as_slice() {
-            [text] => Command::Shell(text.clone()),
-            argv => Command::Argv(argv.to_vec()),
-        };
-        let mut call = sandbox.call_of(command);
-        call.workdir = self.workdir.as_deref().map(workdir).transpose()?;
-        call.env = self.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
-        if let Some(seconds) = self.timeout {
-            call.options.timeout = limit(seconds)?;
+    /// What can be wrong with the call itself, before a sandbox is made for it.
+    pub fn wishes(&self) -> Result<Wishes, Failure> {
+        Ok(Wishes {
+            command: match self.command.as_slice() {
+                [text] => Command::Shell(text.clone()),
+                argv => Command::Argv(argv.to_vec()),
+            },
+            workdir: self.workdir.as_deref().map(workdir).transpose()?,
+            env: self.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
+            timeout: self.timeout.map(limit).transpose()?,
+            stdin: self.stdin || self.tty,
+            tty: self.tty,
+        })
+    }
+}
+
+/// The call, as far as the sandbox has no say in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wishes {
+    command: Command,
+    workdir: Option<String>,
+    env: Vec<(String, String)>,
+    timeout: Option<Option<Duration>>,
+    stdin: bool,
+    tty: bool,
+}
+
+impl Wishes {
+    /// The call in this sandbox.
+    pub fn call(self, sandbox: &Sandbox) -> Call {
+        let mut call = sandbox.call_of(self.command);
+        call.workdir = self.workdir;
+        call.env = self.env;
+        if let Some(timeout) = self.timeout {
+            call.options.timeout = timeout;
         }
-        call.options.stdin = self.stdin || self.tty;
+        call.options.stdin = self.stdin;
         call.options.tty = self.tty.then(terminal::size);
-        Ok(call)
+        call
     }
 }
 

@@ -37,14 +37,14 @@ pub async fn run(args: Args) -> u8 {
 
 async fn follow(args: Args) -> Result<u8, Failure> {
     let (mut signals, mut resized) = (Signals::listen()?, listen(SignalKind::window_change())?);
-    let options = args.sandbox();
+    let (options, wishes) = (args.sandbox(), args.wishes()?);
     let opened = tokio::select! {
         opened = options.open() => opened?,
         // Nothing runs yet; what was half made is removed by its lock's next holder.
         signal = signals.next() => return Ok(128 + signal),
     };
     notices(&opened, args.json);
-    let call = args.call(&opened)?;
+    let call = wishes.call(&opened);
     let asked = asked(&opened, &call);
     let raw = if call.options.tty.is_some() { Raw::enter() } else { None };
     let mut running = opened.start(&call).await?;

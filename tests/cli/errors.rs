@@ -1,0 +1,62 @@
+use pretty_assertions::assert_eq;
+
+use crate::home::{Done, Home};
+
+fn refused(done: &Done, code: &str, words: &[&str]) {
+    assert_eq!((done.out.as_str(), done.status), ("", Some(125)), "{}", done.err);
+    for word in std::iter::once(&code).chain(words) {
+        assert!(done.err.contains(word), "{word} is missing in: {}", done.err);
+    }
+}
+
+/// Each names the thing and the fix, and leaves nothing behind.
+#[test]
+fn bad_input_is_refused_before_anything_is_made() {
+    let home = Home::new();
+    let run = |args: &[&str]| home.run(&[&["exec"], args, &["--", "true"]].concat());
+    refused(&run(&["--bind", "/etc:/x"]), "CRL-BIND", &["/etc", "fix:"]);
+    refused(&run(&["--bind", "relative:/x"]), "CRL-BIND", &["relative"]);
+    refused(&run(&["--workspace", "/"]), "CRL-WORKSPACE", &["/"]);
+    refused(&run(&["--workspace", "/no/such/dir"]), "CRL-WORKSPACE", &["/no/such/dir"]);
+    refused(&run(&["--agent", "nobody"]), "CRL-", &["nobody"]);
+    refused(&run(&["--config", "/no/such/file"]), "CRL-CONFIG", &["/no/such/file"]);
+    refused(&run(&["--engine", "unix:///no/such.sock"]), "CRL-ENGINE", &["/no/such.sock"]);
+    refused(&run(&["--engine", "ssh://host"]), "CRL-ENGINE", &["ssh"]);
+    refused(&run(&["--image", "creel-nothing:1"]), "CRL-ENGINE", &["creel-nothing:1", "images build"]);
+    assert!(home.sandboxes().is_empty());
+}
+
+#[test]
+fn bad_calls_are_refused_by_name() {
+    let home = Home::new();
+    refused(&home.run(&["exec", "--env", "1A=x", "--", "true"]), "CRL-CLI-002", &["--env", "1A"]);
+    refused(&home.run(&["exec", "--workdir", "~/x", "--", "true"]), "CRL-CLI-002", &["--workdir", "~/x"]);
+    refused(&home.run(&["exec", "--timeout", "-1", "--", "true"]), "", &["--timeout"]);
+    refused(&home.run(&["exec", "--unknown", "--", "true"]), "", &["--unknown"]);
+    refused(&home.run(&["exec", "true"]), "", &["--"]);
+    refused(&home.run(&["exec"]), "", &["COMMAND"]);
+}
+
+#[test]
+fn a_broken_configuration_runs_nothing() {
+    let home = Home::new();
+    let file = home.state().join("openclaw.json");
+    std::fs::write(&file, "{ agents: { defaults: { sandbox: { docker: {\n  memroy: '1g' } } } } }").unwrap();
+    let done = home.run(&["exec", "--", "true"]);
+    refused(&done, "CRL-CONFIG", &["memroy", "memory", "openclaw.json:2"]);
+}
+
+#[test]
+fn what_does_not_run_says_why() {
+    let home = Home::new();
+    let run = |args: &[&str]| home.run(&[&["exec"], args].concat());
+    let told = |done: &Done, status: i32, code: &str| {
+        assert_eq!(done.status, Some(status), "{}", done.err);
+        assert!(done.err.contains(code), "{}", done.err);
+    };
+    told(&run(&["--workdir", "/nope", "--", "true"]), 125, "CRL-EXEC-012");
+    told(&run(&["--", "no-such-program", "x"]), 127, "CRL-EXEC-014");
+    told(&run(&["--", "/etc/passwd", "x"]), 126, "CRL-EXEC-015");
+    told(&run(&["--", "/etc", "x"]), 126, "CRL-EXEC-015");
+    assert_eq!(run(&["--", "no-such-program"]).status, Some(127));
+}
