@@ -141,6 +141,7 @@ fn request(options: &SandboxOptions, wanted: &Wanted) -> Result<(SandboxRequest,
     request.apparmor.clone_from(&docker.apparmor_profile);
     request.gpus.clone_from(&docker.gpus);
     request.setup.clone_from(&docker.setup_command);
+    request.allow_unenforced.clone_from(&docker.allow_unenforced);
     let hours = |hours: Option<u64>, each: u64| Duration::from_secs(hours.unwrap_or(0).saturating_mul(each));
     request.idle_limit = hours(sandbox.prune.idle_hours, 3600);
     request.max_age = hours(sandbox.prune.max_age_days, 24 * 3600);

@@ -151,6 +151,18 @@ fn list_and_entries_and_the_default_agent() {
     assert!(problems(twice)[0].1.contains("configured at agents.list[0] already"));
 }
 
+/// The key that a refusal names must be one that the configuration takes.
+#[test]
+fn what_the_kernel_need_not_enforce() {
+    let text = "{agents: {defaults: {sandbox: {docker: {dangerouslyAllowUnenforced: ['pids', 'seccomp']}}}}}";
+    let found = sandbox(text, "main");
+    assert_eq!(found.docker.allow_unenforced, [crate::sandbox::Rule::Pids, crate::sandbox::Rule::Seccomp]);
+    assert_eq!(found.key("docker.dangerouslyAllowUnenforced"), Some(crate::sandbox::ALLOW_UNENFORCED_KEY));
+    assert!(sandbox("{}", "main").docker.allow_unenforced.is_empty());
+    let wrong = problems(&text.replace("seccomp", "secomp"));
+    assert!(wrong[0].1.contains("did you mean seccomp?"), "{wrong:?}");
+}
+
 #[test]
 fn every_problem_at_once_with_its_place() {
     let text = r#"{
