@@ -153,7 +153,8 @@ fn tmpfs(block: &Block<'_>) -> Option<Set<Vec<Tmpfs>>> {
             let (path, clean) = (std::path::Path::new(path), std::path::Path::new(&clean));
             lexical::inside(path, clean) && path != std::path::Path::new("/dev") || clean == path
         });
-        if !clean.starts_with('/') || clean == "/" || taken || lexical::unreadable(&item.value).is_some() {
+        let unreadable = lexical::unreadable(&item.value).or_else(|| lexical::unreadable(&clean)).is_some();
+        if !clean.starts_with('/') || clean == "/" || taken || unreadable {
             let message = format!("{:?} is no place for a temporary file system", item.value);
             block.problem_at(&item.key, message, "write path[:options], for example /tmp:size=64m");
             return None;

@@ -173,7 +173,7 @@ fn every_problem_at_once_with_its_place() {
     docker: {
       netwrok: "none", network: "host", capDrop: [], capAdd: ["X"], pidsLimit: 0, cpus: 0, memory: "lots",
       seccompProfile: "Unconfined", binds: ["a:/a", "", "/x:/y:weird"], env: { "1A": "x", B: "a\nb" },
-      privileged: true, tmpfs: ["relative"], workdir: "/proc/self", ulimits: { nofiles: 1 }, dns: ["x"],
+      privileged: true, tmpfs: ["relative", "/tmp /:size=1m"], workdir: "/proc/self", ulimits: { nofiles: 1 }, dns: ["x"],
     },
     browser: { network: "host", binds: ["v:/v"] },
     prune: { idleHours: -1 },
@@ -194,7 +194,7 @@ fn every_problem_at_once_with_its_place() {
     has(&docker("capAdd"), "unknown key");
     has(&docker("privileged"), "unknown key");
     for name in
-        ["pidsLimit", "cpus", "memory", "seccompProfile", "binds[0]", "binds[1]", "binds[2]", "tmpfs[0]"]
+        ["pidsLimit", "cpus", "memory", "seccompProfile", "binds[0]", "binds[1]", "binds[2]", "tmpfs[0]", "tmpfs[1]"]
     {
         has(&docker(name), "");
     }
