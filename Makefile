@@ -45,8 +45,8 @@ bench: build ## Measure against the bounds of docs/specification.md
 bench-quick: build ## The same rows in under a minute
 	cargo bench --bench creel -- --quick
 
-fuzz: ## Fuzz what takes hostile input
-	cargo run --release --manifest-path tests/fuzz/Cargo.toml
+fuzz: ## Fuzz what takes hostile input, FUZZ_SECONDS (30) for each target
+	bash tests/fuzz/run
 
 docs: ## Build the API documentation
 	cargo doc --no-deps

@@ -79,12 +79,29 @@ fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
     let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let places = Places { home, state: state.root().to_owned() };
     let sandbox = config.sandbox(&agent, &places)?;
+    known_backend(&sandbox, &config)?;
     let exec = config.exec(&agent);
     let deny = deny_list(var, state.root());
     let place = options.workspace.as_deref().unwrap_or(&sandbox.agent_workspace);
     let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
     let scope = scope(options, &sandbox, &session, &place);
     Ok(Wanted { state, sandbox, exec, session, scope, deny })
+}
+
+/// Backends that are not engines of containers (`ssh`) run commands elsewhere: where one is configured, a container
+/// here would be another place than asked for.
+fn known_backend(sandbox: &ResolvedSandbox, config: &Config) -> Result<(), Failure> {
+    if matches!(sandbox.backend_id().as_str(), "docker" | "podman") {
+        return Ok(());
+    }
+    let key = sandbox.key("backend").unwrap_or("agents.defaults.sandbox.backend");
+    let rule = config.origin(key).map_or_else(|| key.to_owned(), |origin| origin.to_string());
+    Err(Failure(Report {
+        code: "CRL-CLIENT-003",
+        message: format!("sandbox backend {:?} is not one that creel has", sandbox.backend),
+        rule: Some(rule),
+        fix: "write backend: \"docker\" (any Docker-compatible engine), or remove the key".to_owned(),
+    }))
 }
 
 fn deny_list(var: &Var, state: &Path) -> DenyList {
@@ -141,6 +158,7 @@ fn request(options: &SandboxOptions, wanted: &Wanted) -> Result<(SandboxRequest,
     request.apparmor.clone_from(&docker.apparmor_profile);
     request.gpus.clone_from(&docker.gpus);
     request.setup.clone_from(&docker.setup_command);
+    request.allow_unenforced.clone_from(&docker.allow_unenforced);
     let hours = |hours: Option<u64>, each: u64| Duration::from_secs(hours.unwrap_or(0).saturating_mul(each));
     request.idle_limit = hours(sandbox.prune.idle_hours, 3600);
     request.max_age = hours(sandbox.prune.max_age_days, 24 * 3600);
@@ -249,5 +267,22 @@ fn setting(options: &SandboxOptions, wanted: &Wanted, request: &SandboxRequest) 
         workdir: request.workspace.target.clone(),
         // A home that nothing can be written to breaks half of all tools (I067).
         home: request.workspace.read_only.then(|| HOME_TARGET.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::client::Sandbox;
+
+    /// Told before an engine is looked for: nothing may run in another place than the configured one.
+    #[tokio::test]
+    async fn other_backends_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("openclaw.json");
+        std::fs::write(&file, "{agents: {defaults: {sandbox: {backend: \"SSH\"}}}}").unwrap();
+        let options = Sandbox::options().state(dir.path()).config(&file).vars(|_| None);
+        let report = options.open().await.unwrap_err().0;
+        assert_eq!(report.code, "CRL-CLIENT-003");
+        assert!(report.rule.unwrap().ends_with(":1:30 agents.defaults.sandbox.backend"));
     }
 }

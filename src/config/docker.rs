@@ -7,6 +7,7 @@ use super::reader::{Block, Set};
 use super::{env, limits};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindSpec, lexical};
+use crate::sandbox::Rule;
 
 /// Every key of the block; there is none that grants a privilege, and none is accepted.
 const KEYS: &[&str] = &[
@@ -34,6 +35,7 @@ const KEYS: &[&str] = &[
     "dangerouslyAllowReservedContainerTargets",
     "dangerouslyAllowExternalBindSources",
     "dangerouslyAllowContainerNamespaceJoin",
+    "dangerouslyAllowUnenforced",
 ];
 
 /// Paths in the container that cannot be a working directory or a temporary file system.
@@ -67,6 +69,7 @@ pub struct DockerLayer {
     pub allow_reserved_targets: Option<Set<bool>>,
     pub allow_external_sources: Option<Set<bool>>,
     pub allow_namespace_join: Option<Set<bool>>,
+    pub allow_unenforced: Option<Set<Vec<Rule>>>,
 }
 
 impl DockerLayer {
@@ -100,6 +103,7 @@ impl DockerLayer {
             allow_reserved_targets: block.flag("dangerouslyAllowReservedContainerTargets"),
             allow_external_sources: block.flag("dangerouslyAllowExternalBindSources"),
             allow_namespace_join,
+            allow_unenforced: unenforced(block),
         })
     }
 }
@@ -149,7 +153,8 @@ fn tmpfs(block: &Block<'_>) -> Option<Set<Vec<Tmpfs>>> {
             let (path, clean) = (std::path::Path::new(path), std::path::Path::new(&clean));
             lexical::inside(path, clean) && path != std::path::Path::new("/dev") || clean == path
         });
-        if !clean.starts_with('/') || clean == "/" || taken || lexical::unreadable(&item.value).is_some() {
+        let unreadable = lexical::unreadable(&item.value).or_else(|| lexical::unreadable(&clean)).is_some();
+        if !clean.starts_with('/') || clean == "/" || taken || unreadable {
             let message = format!("{:?} is no place for a temporary file system", item.value);
             block.problem_at(&item.key, message, "write path[:options], for example /tmp:size=64m");
             return None;
@@ -202,6 +207,22 @@ fn cap_drop(block: &Block<'_>) -> Option<Set<Vec<String>>> {
         return None;
     }
     Some(Set { value: names, key: set.key })
+}
+
+/// Names of rules that the kernel need not enforce; a misspelt one would open nothing and is told.
+fn unenforced(block: &Block<'_>) -> Option<Set<Vec<Rule>>> {
+    let set = block.list("dangerouslyAllowUnenforced")?;
+    let rule = |item: Set<String>| {
+        let found = Rule::parse(item.value.trim());
+        if found.is_none() {
+            let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
+            let near = super::reader::nearest(&item.value, &known);
+            let fix = near.map_or_else(|| format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+            block.problem_at(&item.key, format!("{:?} is no rule of the boundary", item.value), fix);
+        }
+        found
+    };
+    Some(set.map(|items| items.into_iter().filter_map(rule).collect()))
 }
 
 fn variables(block: &Block<'_>) -> Option<Vec<Set<(String, String)>>> {

@@ -9,6 +9,7 @@ use super::sandbox::{Mode, SandboxLayer, WorkspaceAccess};
 use super::{Config, ConfigError, Places, network};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindPolicy, DenyList};
+use crate::sandbox::Rule;
 use crate::session::{AgentId, Scope};
 
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
@@ -83,6 +84,8 @@ pub struct DockerSettings {
     pub allow_external_sources: bool,
     /// The network may be another container's.
     pub allow_namespace_join: bool,
+    /// Rules of the boundary that the kernel need not enforce.
+    pub allow_unenforced: Vec<Rule>,
 }
 
 /// The sandbox settings of one agent.
@@ -249,6 +252,7 @@ fn docker(merge: &mut Merge, near: &DockerLayer, far: &DockerLayer) -> DockerSet
             .unwrap_or_default(),
         allow_namespace_join: pick!("dangerouslyAllowContainerNamespaceJoin", allow_namespace_join)
             .unwrap_or_default(),
+        allow_unenforced: pick!("dangerouslyAllowUnenforced", allow_unenforced).unwrap_or_default(),
         env: env(far, near),
         ulimits: ulimits(far, near),
         binds: far.binds.iter().chain(&near.binds).map(bind).collect(),

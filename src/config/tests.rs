@@ -151,6 +151,18 @@ fn list_and_entries_and_the_default_agent() {
     assert!(problems(twice)[0].1.contains("configured at agents.list[0] already"));
 }
 
+/// The key that a refusal names must be one that the configuration takes.
+#[test]
+fn what_the_kernel_need_not_enforce() {
+    let text = "{agents: {defaults: {sandbox: {docker: {dangerouslyAllowUnenforced: ['pids', 'seccomp']}}}}}";
+    let found = sandbox(text, "main");
+    assert_eq!(found.docker.allow_unenforced, [crate::sandbox::Rule::Pids, crate::sandbox::Rule::Seccomp]);
+    assert_eq!(found.key("docker.dangerouslyAllowUnenforced"), Some(crate::sandbox::ALLOW_UNENFORCED_KEY));
+    assert!(sandbox("{}", "main").docker.allow_unenforced.is_empty());
+    let wrong = problems(&text.replace("seccomp", "secomp"));
+    assert!(wrong[0].1.contains("did you mean seccomp?"), "{wrong:?}");
+}
+
 #[test]
 fn every_problem_at_once_with_its_place() {
     let text = r#"{
@@ -161,7 +173,7 @@ fn every_problem_at_once_with_its_place() {
     docker: {
       netwrok: "none", network: "host", capDrop: [], capAdd: ["X"], pidsLimit: 0, cpus: 0, memory: "lots",
       seccompProfile: "Unconfined", binds: ["a:/a", "", "/x:/y:weird"], env: { "1A": "x", B: "a\nb" },
-      privileged: true, tmpfs: ["relative"], workdir: "/proc/self", ulimits: { nofiles: 1 }, dns: ["x"],
+      privileged: true, tmpfs: ["relative", "/tmp /:size=1m"], workdir: "/proc/self", ulimits: { nofiles: 1 }, dns: ["x"],
     },
     browser: { network: "host", binds: ["v:/v"] },
     prune: { idleHours: -1 },
@@ -182,7 +194,7 @@ fn every_problem_at_once_with_its_place() {
     has(&docker("capAdd"), "unknown key");
     has(&docker("privileged"), "unknown key");
     for name in
-        ["pidsLimit", "cpus", "memory", "seccompProfile", "binds[0]", "binds[1]", "binds[2]", "tmpfs[0]"]
+        ["pidsLimit", "cpus", "memory", "seccompProfile", "binds[0]", "binds[1]", "binds[2]", "tmpfs[0]", "tmpfs[1]"]
     {
         has(&docker(name), "");
     }

@@ -124,8 +124,9 @@ impl BindSpec {
     }
 }
 
+/// As written and as it will be read: cleaning takes the slash off `/workspace /` and leaves the space.
 fn readable(side: &'static str, path: &str) -> Result<(), BindSyntax> {
-    match lexical::unreadable(path) {
+    match lexical::unreadable(path).or_else(|| lexical::unreadable(&lexical::clean_text(path))) {
         Some(what) => Err(BindSyntax::Unreadable { side, path: path.to_owned(), what }),
         None => Ok(()),
     }
@@ -194,6 +195,8 @@ mod tests {
             ("/a:/b/..", "bind-target-root"),
             ("/a :/b", "bind-unreadable-path"),
             ("/a:/workspace\n", "bind-unreadable-path"),
+            ("/a:/workspace /", "bind-unreadable-path"),
+            ("/a /.:/b", "bind-unreadable-path"),
             ("/a:/b:rshared", "bind-option"),
             ("/a:/b:ro:z", "bind-option"),
             ("/a:/b:ro,rw", "bind-option"),

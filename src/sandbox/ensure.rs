@@ -269,7 +269,7 @@ impl Sandboxes {
             }
             Action::Paused => Err(SandboxError::Paused { name }),
             Action::DriftedHot(drift) => {
-                Err(SandboxError::DriftedHot { name, scope_key: plan.request.scope_key.clone(), drift })
+                Err(SandboxError::DriftedHot { name, drift })
             }
             Action::Use { .. } | Action::Unproven => Err(SandboxError::Unproven { name }),
         }

@@ -108,8 +108,6 @@ pub enum SandboxError {
     DriftedHot {
         /// The container's name.
         name: String,
-        /// The scope key, as `recreate` takes it.
-        scope_key: String,
         /// What differs.
         drift: Vec<String>,
     },
@@ -256,14 +254,14 @@ impl SandboxError {
                 format!("end its commands, or stop {name} with --force")
             }
             Self::Paused { name } => format!("unpause {name}, or remove it"),
-            Self::DriftedHot { scope_key, .. } => {
-                format!("when its commands are done: creel sandbox recreate --session {scope_key}")
+            Self::DriftedHot { name, .. } => {
+                format!("when its commands are done: creel sandbox stop {name}")
             }
             Self::StartFailed { options, .. } => {
                 format!("check the image against the options in effect: {options}")
             }
             Self::Meet { .. } => {
-                "look at the sandbox's output above; `creel doctor` checks the engine".to_owned()
+                "look at the sandbox's output above; `creel engine status` shows what the engine can do".to_owned()
             }
             Self::Setup { .. } => {
                 "correct the command; it runs in the sandbox, with its network and user".to_owned()

@@ -52,6 +52,30 @@ impl Rule {
         )
     }
 
+    /// Every rule, in the order of a report.
+    pub const ALL: [Self; 15] = [
+        Self::NoNewPrivileges,
+        Self::Capabilities,
+        Self::Seccomp,
+        Self::User,
+        Self::Groups,
+        Self::Network,
+        Self::ReadOnlyRoot,
+        Self::Mount,
+        Self::Submounts,
+        Self::Tmpfs,
+        Self::Pids,
+        Self::Memory,
+        Self::Swap,
+        Self::Cpu,
+        Self::Apparmor,
+    ];
+
+    /// Reads [`Self::as_str`] back.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.as_str() == word)
+    }
+
     /// The word that configuration and JSON use.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,15 @@
+//! The documentation, held to what the program does: its examples, commands, links and lists.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests: a failure here is a failed test"
+)]
+
+mod commands;
+mod examples;
+mod links;
+mod lists;
+mod page;
