@@ -217,7 +217,10 @@ fn unenforced(block: &Block<'_>) -> Option<Set<Vec<Rule>>> {
         if found.is_none() {
             let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
             let near = super::reader::nearest(&item.value, &known);
-            let fix = near.map_or_else(|| format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+            let fix = near.map_or_else(
+                || format!("known are {}", known.join(", ")),
+                |near| format!("did you mean {near}?"),
+            );
             block.problem_at(&item.key, format!("{:?} is no rule of the boundary", item.value), fix);
         }
         found

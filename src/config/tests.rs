@@ -193,9 +193,17 @@ fn every_problem_at_once_with_its_place() {
     has(&docker("capDrop"), "empty list");
     has(&docker("capAdd"), "unknown key");
     has(&docker("privileged"), "unknown key");
-    for name in
-        ["pidsLimit", "cpus", "memory", "seccompProfile", "binds[0]", "binds[1]", "binds[2]", "tmpfs[0]", "tmpfs[1]"]
-    {
+    for name in [
+        "pidsLimit",
+        "cpus",
+        "memory",
+        "seccompProfile",
+        "binds[0]",
+        "binds[1]",
+        "binds[2]",
+        "tmpfs[0]",
+        "tmpfs[1]",
+    ] {
         has(&docker(name), "");
     }
     has(&docker("env.1A"), "digits");

@@ -268,9 +268,7 @@ impl Sandboxes {
                 Err(SandboxError::Foreign { name, id: facts.id.short().to_owned(), owner })
             }
             Action::Paused => Err(SandboxError::Paused { name }),
-            Action::DriftedHot(drift) => {
-                Err(SandboxError::DriftedHot { name, drift })
-            }
+            Action::DriftedHot(drift) => Err(SandboxError::DriftedHot { name, drift }),
             Action::Use { .. } | Action::Unproven => Err(SandboxError::Unproven { name }),
         }
     }

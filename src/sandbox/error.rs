@@ -261,7 +261,8 @@ impl SandboxError {
                 format!("check the image against the options in effect: {options}")
             }
             Self::Meet { .. } => {
-                "look at the sandbox's output above; `creel engine status` shows what the engine can do".to_owned()
+                "look at the sandbox's output above; `creel engine status` shows what the engine can do"
+                    .to_owned()
             }
             Self::Setup { .. } => {
                 "correct the command; it runs in the sandbox, with its network and user".to_owned()

@@ -19,7 +19,10 @@ fn subcommands(help: &str) -> Vec<String> {
     let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
     let list = list.split("\n\n").next().unwrap_or_default();
     let rows = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    rows.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
+    rows.filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Every path of subcommands, the root first.
@@ -38,9 +41,12 @@ fn paths() -> Vec<Vec<String>> {
 
 /// Long flags in a text.
 fn flags(text: &str) -> BTreeSet<String> {
-    let starts = text.match_indices("--").filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '-'));
+    let starts = text
+        .match_indices("--")
+        .filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '-'));
     let name = |(at, _): (usize, &str)| {
-        let name: String = text[at + 2..].chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+        let name: String =
+            text[at + 2..].chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
         (!name.is_empty() && !name.starts_with('-')).then(|| format!("--{name}"))
     };
     starts.filter_map(name).collect()
@@ -69,7 +75,8 @@ fn commands_in_the_documentation_exist() {
     for page in page::all() {
         for (line, words) in calls(&page) {
             let place = format!("{} line {line}: creel {}", page.path.display(), words.join(" "));
-            let path = paths.iter().filter(|path| words.starts_with(path)).max_by_key(|path| path.len()).unwrap();
+            let path =
+                paths.iter().filter(|path| words.starts_with(path)).max_by_key(|path| path.len()).unwrap();
             assert!(!path.is_empty(), "{place}: no such subcommand");
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             let known = flags(&help(&path).unwrap());
@@ -137,7 +144,9 @@ fn remedies_name_existing_commands() {
                 for rest in line.split("`creel ").skip(1).filter_map(|rest| rest.split('`').next()) {
                     let words: Vec<&str> = rest.split_whitespace().take(2).collect();
                     let known = (1..=words.len()).any(|count| roots.contains(&words[..count].join(" ")));
-                    let leaf = words.len() < 2 || roots.contains(&words.join(" ")) || words[1].starts_with(['-', '<']);
+                    let leaf = words.len() < 2
+                        || roots.contains(&words.join(" "))
+                        || words[1].starts_with(['-', '<']);
                     if !known || !leaf {
                         wrong.push(format!("{}: creel {rest}", path.display()));
                     }

@@ -47,7 +47,8 @@ fn every_page_that_is_mentioned_exists() {
     texts.push(("Makefile".to_owned(), std::fs::read_to_string(root().join("Makefile")).unwrap()));
     for (name, text) in texts {
         for rest in text.split("docs/").skip(1) {
-            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).unwrap_or(rest.len());
+            let end =
+                rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).unwrap_or(rest.len());
             if let Some(page) = rest[..end].strip_suffix(".md").or_else(|| rest[..end].strip_suffix(".md.")) {
                 assert!(root().join(format!("docs/{page}.md")).exists(), "{name} mentions docs/{page}.md");
             }

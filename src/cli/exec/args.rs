@@ -96,11 +96,19 @@ impl Args {
             },
             workdir: self.workdir.as_deref().map(workdir).transpose()?,
             env: self.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
-            timeout: self.timeout.map(limit).transpose()?,
+            timeout: self.timeout.map_or(Ok(Limit::Configured), limit)?,
             stdin: self.stdin || self.tty,
             tty: self.tty,
         })
     }
+}
+
+/// The time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Configured,
+    Never,
+    After(Duration),
 }
 
 /// The call, as far as the sandbox has no say in it.
@@ -109,7 +117,7 @@ pub struct Wishes {
     command: Command,
     workdir: Option<String>,
     env: Vec<(String, String)>,
-    timeout: Option<Option<Duration>>,
+    timeout: Limit,
     stdin: bool,
     tty: bool,
 }
@@ -120,8 +128,10 @@ impl Wishes {
         let mut call = sandbox.call_of(self.command);
         call.workdir = self.workdir;
         call.env = self.env;
-        if let Some(timeout) = self.timeout {
-            call.options.timeout = timeout;
+        match self.timeout {
+            Limit::Configured => {}
+            Limit::Never => call.options.timeout = None,
+            Limit::After(time) => call.options.timeout = Some(time),
         }
         call.options.stdin = self.stdin;
         call.options.tty = self.tty.then(terminal::size);
@@ -160,10 +170,10 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
     ))
 }
 
-fn limit(seconds: f64) -> Result<Option<Duration>, Failure> {
+fn limit(seconds: f64) -> Result<Limit, Failure> {
     match Duration::try_from_secs_f64(seconds) {
-        Ok(Duration::ZERO) => Ok(None),
-        Ok(limit) => Ok(Some(limit)),
+        Ok(Duration::ZERO) => Ok(Limit::Never),
+        Ok(time) => Ok(Limit::After(time)),
         Err(_) => Err(bad(
             format!("time limit {seconds} is not a number of seconds"),
             "--timeout",
@@ -187,8 +197,8 @@ mod tests {
 
     #[test]
     fn limits_and_directories() {
-        assert_eq!(limit(0.0).unwrap(), None);
-        assert_eq!(limit(1.5).unwrap(), Some(Duration::from_millis(1500)));
+        assert_eq!(limit(0.0).unwrap(), Limit::Never);
+        assert_eq!(limit(1.5).unwrap(), Limit::After(Duration::from_millis(1500)));
         assert!(limit(-1.0).is_err() && limit(f64::NAN).is_err());
         assert!(workdir("/x").is_ok() && workdir("~/x").is_err() && workdir("").is_err());
     }
