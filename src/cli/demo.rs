@@ -12,7 +12,7 @@ use crate::image::{self, Order, Recipe};
 use crate::runner::{Asked, Transport};
 use crate::sandbox::{Hardening, Verdict};
 
-/// The session that the demonstration uses, and removes.
+/// The session that the demonstration uses.
 const SESSION: &str = "agent:main:demo";
 
 /// Show what creel does.
@@ -46,6 +46,9 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     if let Some(address) = &args.common.engine {
         options = options.engine(address);
     }
+    if let Some(file) = &args.common.config {
+        options = options.config(file);
+    }
     let start = Instant::now();
     let sandbox = options.open().await?;
     let ready = sandbox.ready();
@@ -60,7 +63,11 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let sandbox = commands(sandbox).await?;
     refused_bind(&options).await;
     hardening(&sandbox.ready().hardening);
-    sandbox.stop().await
+    // Others may share it: the session is not part of its identity unless the scope says so.
+    if !sandbox.stop_unless_used().await? {
+        say("\nthe sandbox stays: another creel uses it");
+    }
+    Ok(())
 }
 
 /// Streams, an exit code, a tree that does not want to die, and the slow road for comparison.

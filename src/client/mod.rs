@@ -28,7 +28,7 @@ use crate::approvals::{Command, Permit};
 use crate::engine::{ContainerId, Engine};
 use crate::error::Failure;
 use crate::runner::{self, Link, Options, Road, Running, Setting, Transport};
-use crate::sandbox::{InUse, Ready, SandboxName, Sandboxes};
+use crate::sandbox::{InUse, Ready, SandboxError, SandboxName, Sandboxes};
 
 /// A sandbox that is running, proven and leased: nobody prunes or replaces it while this value lives.
 #[derive(Debug)]
@@ -157,5 +157,20 @@ impl Sandbox {
         drop(self.ready);
         self.sandboxes.stop(&name, InUse::Remove).await?;
         Ok(())
+    }
+
+    /// Stops the sandbox unless somebody else uses it; false when it stays.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::stop`].
+    pub async fn stop_unless_used(self) -> Result<bool, Failure> {
+        let name = SandboxName::parse(&self.ready.name)?;
+        drop(self.ready);
+        match self.sandboxes.stop(&name, InUse::Refuse).await {
+            Ok(_) => Ok(true),
+            Err(SandboxError::Leased { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }
