@@ -283,6 +283,6 @@ mod tests {
         let options = Sandbox::options().state(dir.path()).config(&file).vars(|_| None);
         let report = options.open().await.unwrap_err().0;
         assert_eq!(report.code, "CRL-CLIENT-003");
-        assert!(report.rule.unwrap().ends_with(":1:30 agents.defaults.sandbox.backend"));
+        assert!(report.rule.unwrap().ends_with("openclaw.json:1:32 agents.defaults.sandbox.backend"));
     }
 }

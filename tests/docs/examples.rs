@@ -14,10 +14,12 @@ fn samples_of_configuration_are_sound() {
         for fence in page.fences().into_iter().filter(|fence| fence.language == "json5") {
             let config = Config::parse(&fence.text, Path::new("/openclaw.json"), &var);
             let config =
-                config.unwrap_or_else(|error| panic!("{:?} line {}: {error}", page.path, fence.line));
+                config.unwrap_or_else(|error| panic!("{} line {}: {error}", page.path.display(), fence.line));
             let places = creel::config::Places { home: Some("/home/user".into()), state: "/state".into() };
             for agent in config.agents() {
-                config.sandbox(&agent.id, &places).unwrap_or_else(|error| panic!("{:?}: {error}", page.path));
+                config
+                    .sandbox(&agent.id, &places)
+                    .unwrap_or_else(|error| panic!("{}: {error}", page.path.display()));
             }
             config.sandbox(&config.default_agent(), &places).unwrap();
             seen += 1;
@@ -35,7 +37,7 @@ fn the_library_example_is_the_one_of_the_doc_test() {
     let inside = inside.take_while(|line| !line.trim().starts_with("```"));
     let lines =
         inside.map(|line| line.strip_prefix(' ').unwrap_or(line)).filter(|line| !line.starts_with("# "));
-    let example: String = lines.map(|line| format!("{line}\n")).collect();
+    let example = lines.collect::<Vec<_>>().join("\n");
     let readme = page::read("README.md");
     let shown = readme.fences().into_iter().find(|fence| fence.language == "rust").expect("a Rust example");
     pretty_assertions::assert_eq!(shown.text.trim(), example.trim());

@@ -2,13 +2,13 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "tests: a failure here is a failed test"
 )]
 
 mod commands;
+mod engine;
 mod examples;
 mod links;
 mod lists;

@@ -3,32 +3,32 @@
 use std::path::{Path, PathBuf};
 
 /// The repository.
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A page: where it is, and its text.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub(crate) struct Page {
     /// Relative to the repository.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// All of it.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// A fenced block: its language, its text, the line it begins on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fence {
+pub(crate) struct Fence {
     /// The word behind the fence.
-    pub language: String,
+    pub(crate) language: String,
     /// Between the fences.
-    pub text: String,
+    pub(crate) text: String,
     /// From 1.
-    pub line: usize,
+    pub(crate) line: usize,
 }
 
 /// Every page that people read.
-pub fn all() -> Vec<Page> {
+pub(crate) fn all() -> Vec<Page> {
     let mut paths = vec![PathBuf::from("README.md"), PathBuf::from("images/README.md")];
     let docs = std::fs::read_dir(root().join("docs")).unwrap();
     paths.extend(docs.map(|entry| Path::new("docs").join(entry.unwrap().file_name())));
@@ -38,15 +38,16 @@ pub fn all() -> Vec<Page> {
 }
 
 /// One page.
-pub fn read(path: impl AsRef<Path>) -> Page {
+pub(crate) fn read(path: impl AsRef<Path>) -> Page {
     let path = path.as_ref();
-    let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let text = std::fs::read_to_string(root().join(path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     Page { path: path.to_owned(), text }
 }
 
 impl Page {
     /// The fenced blocks.
-    pub fn fences(&self) -> Vec<Fence> {
+    pub(crate) fn fences(&self) -> Vec<Fence> {
         let mut found = Vec::new();
         let mut open: Option<Fence> = None;
         for (number, line) in self.text.lines().enumerate() {
@@ -63,12 +64,12 @@ impl Page {
                 (None, None) => {}
             }
         }
-        assert_eq!(open, None, "{:?} has an open fence", self.path);
+        assert_eq!(open, None, "{} has an open fence", self.path.display());
         found
     }
 
     /// The text without fenced blocks.
-    pub fn prose(&self) -> String {
+    pub(crate) fn prose(&self) -> String {
         let mut inside = false;
         let mut outside = |line: &&str| {
             let fence = line.starts_with("```");
@@ -79,14 +80,14 @@ impl Page {
     }
 
     /// Anchors of its headings, as GitHub makes them.
-    pub fn anchors(&self) -> Vec<String> {
+    pub(crate) fn anchors(&self) -> Vec<String> {
         let prose = self.prose();
         let headings = prose.lines().filter(|line| line.starts_with('#'));
         headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
     }
 
     /// The text of a section, down to the next heading of the same or a higher level.
-    pub fn section(&self, heading: &str) -> String {
+    pub(crate) fn section(&self, heading: &str) -> String {
         let level = heading.chars().take_while(|c| *c == '#').count();
         let lines = self.text.lines().skip_while(|line| *line != heading).skip(1);
         let ends = |line: &str| {
@@ -94,7 +95,7 @@ impl Page {
             depth > 0 && depth <= level && line.as_bytes()[depth] == b' '
         };
         let text: Vec<&str> = lines.take_while(|line| !ends(line)).collect();
-        assert!(!text.is_empty(), "{:?} has no section {heading:?}", self.path);
+        assert!(!text.is_empty(), "{} has no section {heading:?}", self.path.display());
         text.join("\n")
     }
 }
@@ -110,13 +111,13 @@ fn anchor(heading: &str) -> String {
 }
 
 /// Names in backquotes in the first cell of each row of the tables in `text`.
-pub fn first_cells(text: &str) -> Vec<String> {
+pub(crate) fn first_cells(text: &str) -> Vec<String> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     rows.flat_map(quoted).collect()
 }
 
 /// The parts in backquotes.
-pub fn quoted(text: &str) -> Vec<String> {
+pub(crate) fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

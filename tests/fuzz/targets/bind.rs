@@ -54,7 +54,10 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
 
 fn sound(source: &str, target: &str) {
     for path in [source, target] {
-        assert!(path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control), "{path:?}");
+        assert!(
+            path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control),
+            "{path:?}"
+        );
     }
     let target = Path::new(target);
     assert!(target.parent().is_some(), "the root is no target");
