@@ -2,4 +2,5 @@
 
 mod permit;
 
+pub(crate) use permit::Names;
 pub use permit::{Command, Permit};

@@ -12,13 +12,34 @@ pub enum Command {
 }
 
 /// Leave to run one command in one place. Only this module can make one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Permit {
     command: Command,
     session: String,
     workdir: Option<String>,
     env: Vec<(String, String)>,
     digest: String,
+}
+
+impl std::fmt::Debug for Permit {
+    /// Without the values of the environment: they may be secrets, and a debug form ends up in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Permit")
+            .field("command", &self.command)
+            .field("session", &self.session)
+            .field("workdir", &self.workdir)
+            .field("env", &Names(&self.env))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Shows the names of variables and no values.
+pub(crate) struct Names<'a>(pub(crate) &'a [(String, String)]);
+
+impl std::fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
 }
 
 impl Permit {
@@ -95,6 +116,13 @@ fn digest(session: &str, command: &Command, workdir: Option<&str>, env: &[(Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_do_not_show() {
+        let env = vec![("TOKEN".to_owned(), "s3cret".to_owned())];
+        let text = format!("{:?}", Permit::sandbox("s", Command::Argv(Vec::new()), None, env));
+        assert!(text.contains("TOKEN") && !text.contains("s3cret"), "{text}");
+    }
 
     #[test]
     fn digest_binds_every_part() {

@@ -24,7 +24,7 @@ pub use collect::{Collected, MAX_COLLECTED};
 pub use options::{RoadChoice, SandboxOptions};
 pub use prepare::Way;
 
-use crate::approvals::{Command, Permit};
+use crate::approvals::{Command, Names, Permit};
 use crate::engine::{ContainerId, Engine};
 use crate::error::Failure;
 use crate::runner::{self, Link, Options, Road, Running, Setting, Transport};
@@ -42,7 +42,7 @@ pub struct Sandbox {
 }
 
 /// One call: what, where, with what around it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Call {
     /// Shell text or argv.
     pub command: Command,
@@ -52,6 +52,17 @@ pub struct Call {
     pub env: Vec<(String, String)>,
     /// Limits, input, terminal.
     pub options: Options,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call")
+            .field("command", &self.command)
+            .field("workdir", &self.workdir)
+            .field("env", &Names(&self.env))
+            .field("options", &self.options)
+            .finish()
+    }
 }
 
 impl Sandbox {
@@ -134,6 +145,15 @@ impl Sandbox {
         match &self.ready.link {
             Way::Init(link) => Some(link),
             Way::Engine { .. } => None,
+        }
+    }
+
+    /// Why commands do not go over init, where they do not.
+    pub fn detour(&self) -> Option<&str> {
+        match &self.ready.link {
+            Way::Init(_) if self.transport == Transport::Init => None,
+            Way::Init(_) => Some("asked for"),
+            Way::Engine { reason, .. } => Some(reason),
         }
     }
 

@@ -35,6 +35,10 @@ impl Probe for Way {
         }
     }
 
+    fn outside(&self) -> bool {
+        matches!(self, Self::Engine { .. })
+    }
+
     async fn running(&mut self) -> Result<usize, MeetError> {
         match self {
             Self::Init(link) => link.running().await,
@@ -67,6 +71,25 @@ impl Meet for Prepare {
                 engine(error.to_string())
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What was found for a fresh container stays: later, silence may be the work of what runs in it, and a command
+    /// must not be able to push the next ones off the road on which a kill is proven.
+    async fn again(
+        &self,
+        rendezvous: &Path,
+        pid1: i32,
+        deadline: Duration,
+        outside: bool,
+    ) -> Result<Way, MeetError> {
+        match (self.choice, outside) {
+            (RoadChoice::Auto, true) => {
+                let reason = "its init could not be met when it was made".to_owned();
+                Ok(Way::Engine { proof: ByProc::new(pid1), reason })
+            }
+            (RoadChoice::Auto, false) => Ok(Way::Init(Link::meet(rendezvous, pid1, deadline).await?)),
+            _ => self.meet(rendezvous, pid1, deadline).await,
         }
     }
 

@@ -1,6 +1,6 @@
 //! From a permit and the sandbox's settings to the exact argv, environment and directory. Pure; both transports use it.
 
-use crate::approvals::{Command, Permit};
+use crate::approvals::{Command, Names, Permit};
 
 /// The private variable that carries the PATH past the login profile (seed-000, spec `exec.md` §3.5).
 const PATH_CARRIER: &str = "OPENCLAW_PREPEND_PATH";
@@ -10,7 +10,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 const DEFAULT_TERM: &str = "xterm-256color";
 
 /// What surrounds every command of a sandbox.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Setting {
     /// Environment of the image.
     pub image_env: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub struct Setting {
 }
 
 /// A command in its final form.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Program and arguments.
     pub argv: Vec<String>,
@@ -35,6 +35,29 @@ pub struct Plan {
     pub workdir: String,
     /// `argv` is a login shell with the command's text.
     pub shell: bool,
+}
+
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting")
+            .field("image_env", &Names(&self.image_env))
+            .field("env", &Names(&self.env))
+            .field("path_prepend", &self.path_prepend)
+            .field("workdir", &self.workdir)
+            .field("home", &self.home)
+            .finish()
+    }
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan")
+            .field("argv", &self.argv)
+            .field("env", &Names(&self.env))
+            .field("workdir", &self.workdir)
+            .field("shell", &self.shell)
+            .finish()
+    }
 }
 
 impl Plan {

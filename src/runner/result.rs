@@ -53,6 +53,9 @@ pub struct ExecResult {
     pub full: Vec<String>,
     /// The road taken.
     pub transport: Transport,
+    /// Why not over init, where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport_reason: Option<String>,
     /// What that road can do.
     pub capabilities: Capabilities,
     /// What to tell a person.
@@ -86,6 +89,7 @@ impl ExecResult {
             stderr_bytes: outcome.stderr_bytes,
             full: outcome.full.clone(),
             transport: outcome.transport,
+            transport_reason: None,
             capabilities: outcome.transport.capabilities(),
             report,
         }

@@ -2,6 +2,7 @@
 //! died keeps running, and must survive drift and prune.
 
 use super::Sandboxes;
+use super::by_proc::ByProc;
 use super::ensure::WARM_DEADLINE;
 use super::files::RunId;
 use super::meet::{Meet, Probe as _};
@@ -13,6 +14,9 @@ impl Sandboxes {
     pub(super) async fn busy<M: Meet>(&self, facts: &ContainerFacts, record: &Record, meet: &M) -> bool {
         if !record.is_about(facts) {
             return false;
+        }
+        if record.outside {
+            return ByProc::new(facts.pid).running().await.is_ok_and(|running| running > 0);
         }
         let rendezvous = RunId::parse(&record.run).and_then(|run| self.layout.run(&run).ok());
         let Some(rendezvous) = rendezvous else { return false };

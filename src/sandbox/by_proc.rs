@@ -82,6 +82,10 @@ impl Probe for ByProc {
         })
     }
 
+    fn outside(&self) -> bool {
+        true
+    }
+
     /// Processes in the container's pid namespace that are not creel-init itself.
     async fn running(&mut self) -> Result<usize, MeetError> {
         let (space, program) = (self.link("ns/pid")?, self.link("exe")?);

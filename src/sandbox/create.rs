@@ -71,7 +71,7 @@ impl<'a> Attempt<'a> {
         let setup = |source| SandboxError::Setup { name: name.to_string(), source };
         meet.prepare(&mut link).await.map_err(setup)?;
         let lease = Lease::take(layout, name)?;
-        self.record(&facts, &hardening).store(layout, name)?;
+        self.record(&facts, &hardening, link.outside()).store(layout, name)?;
         layout.touch(name)?;
         Ok(self.ready(id, facts.pid, hardening, link, lease, *timings))
     }
@@ -151,7 +151,7 @@ impl<'a> Attempt<'a> {
         Ok(hardening)
     }
 
-    fn record(&self, facts: &ContainerFacts, hardening: &Hardening) -> Record {
+    fn record(&self, facts: &ContainerFacts, hardening: &Hardening, outside: bool) -> Record {
         Record {
             container: facts.id.0.clone(),
             started_at: facts.started_at.clone(),
@@ -161,6 +161,7 @@ impl<'a> Attempt<'a> {
             user: self.plan.user.clone(),
             agent: self.plan.request.agent.clone(),
             hash: self.plan.hash.clone(),
+            outside,
             inputs: self.plan.inputs.clone(),
             hardening: hardening.clone(),
         }

@@ -295,7 +295,7 @@ impl Sandboxes {
         };
         let rendezvous = self.layout.run(&run)?;
         let mut clock = Instant::now();
-        let link = match meet.meet(&rendezvous, facts.pid, WARM_DEADLINE).await {
+        let link = match meet.again(&rendezvous, facts.pid, WARM_DEADLINE, record.outside).await {
             Ok(link) => link,
             Err(error) => return Ok(Err(error)),
         };

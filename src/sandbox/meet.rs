@@ -30,6 +30,18 @@ pub trait Meet: Sync {
         deadline: Duration,
     ) -> impl Future<Output = Result<Self::Link, MeetError>> + Send;
 
+    /// Meets a container again that was proven before; `outside` tells that its init could not be met then.
+    fn again(
+        &self,
+        rendezvous: &Path,
+        pid1: i32,
+        deadline: Duration,
+        outside: bool,
+    ) -> impl Future<Output = Result<Self::Link, MeetError>> + Send {
+        let _ = outside;
+        self.meet(rendezvous, pid1, deadline)
+    }
+
     /// Called once for each container made, after the proof and before anybody can use it: the place for the
     /// set-up command. A failure removes the container.
     fn prepare(&self, link: &mut Self::Link) -> impl Future<Output = Result<(), MeetError>> + Send {
@@ -42,6 +54,11 @@ pub trait Meet: Sync {
 pub trait Probe {
     /// Facts of PID 1, and of each path in the container.
     fn facts(&mut self, paths: Vec<String>) -> impl Future<Output = Result<Facts, MeetError>> + Send;
+
+    /// The answers come from outside the container, because its init cannot be met.
+    fn outside(&self) -> bool {
+        false
+    }
 
     /// How many commands run in the container.
     fn running(&mut self) -> impl Future<Output = Result<usize, MeetError>> + Send;

@@ -29,6 +29,9 @@ pub struct Record {
     pub agent: String,
     /// Configuration hash.
     pub hash: String,
+    /// It was proven from outside: its init could not be met.
+    #[serde(default)]
+    pub outside: bool,
     /// What the hash covers.
     pub inputs: Inputs,
     /// The proof.

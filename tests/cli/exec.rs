@@ -82,4 +82,7 @@ fn one_and_the_same_over_the_engine() {
     assert_eq!(done.short(), ("", Some(127)), "the engine's complaint is not the command's output");
     let done = home.run(&["exec", "--transport", "engine", "--timeout", "1", "--", "echo a; sleep 60"]);
     assert_eq!(done.short(), ("a\n", Some(124)));
+    let done = home.run(&["exec", "--transport", "engine", "--json", "--", "true"]);
+    let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&value["transport"], &value["transportReason"]), (&"engine".into(), &"asked for".into()));
 }

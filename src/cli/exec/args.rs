@@ -112,7 +112,7 @@ enum Limit {
 }
 
 /// The call, as far as the sandbox has no say in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Wishes {
     command: Command,
     workdir: Option<String>,
@@ -120,6 +120,12 @@ pub struct Wishes {
     timeout: Limit,
     stdin: bool,
     tty: bool,
+}
+
+impl std::fmt::Debug for Wishes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wishes").field("command", &self.command).finish_non_exhaustive()
+    }
 }
 
 impl Wishes {

@@ -15,7 +15,7 @@ pub use args::Args;
 use crate::approvals::Command;
 use crate::client::{Call, Sandbox, Way};
 use crate::error::{EXIT_CREEL, Failure};
-use crate::runner::{Aggregate, Asked, ExecResult, Outcome, Progress, Running};
+use crate::runner::{Aggregate, Asked, Death, ExecResult, Outcome, Progress, Running};
 use input::Input;
 use output::Output;
 use terminal::Raw;
@@ -57,10 +57,11 @@ async fn follow(args: Args) -> Result<u8, Failure> {
         stopped_by: None,
     };
     let outcome = session.follow(&mut running, &mut signals, &mut resized).await?;
-    let Session { output, aggregate, stopped_by, .. } = session;
+    let Session { output, aggregate, stopped_by, json, .. } = session;
     let broken = output.close();
     drop(raw);
-    Ok(conclude(&outcome, &asked, aggregate, args.json, stopped_by, broken))
+    let detour = opened.detour().map(str::to_owned);
+    Ok(conclude(&outcome, &asked, Ending { aggregate, json, stopped_by, broken, detour }))
 }
 
 /// What the operator should know of the sandbox, once for each that is made; drift every time.
@@ -163,25 +164,29 @@ impl Session {
 }
 
 /// Prints the result object, or what a person should know; returns the exit status.
-fn conclude(
-    outcome: &Outcome,
-    asked: &Asked,
+fn conclude(outcome: &Outcome, asked: &Asked, ending: Ending) -> u8 {
+    let report = outcome.describe(asked);
+    if ending.json {
+        let mut result = ExecResult::new(outcome, &asked.workdir, ending.aggregate.finish(), report);
+        result.transport_reason = ending.detour;
+        super::print_json(&result);
+    } else if let Some(report) = report.filter(|_| !ending.broken) {
+        let _ = writeln!(std::io::stderr(), "creel: {report}");
+    }
+    match ending.stopped_by {
+        Some(signal) if outcome.death == Death::Cancelled => 128 + signal,
+        _ => outcome.exit_status(),
+    }
+}
+
+/// What is known besides the outcome when a command has ended.
+struct Ending {
     aggregate: Aggregate,
     json: bool,
     stopped_by: Option<u8>,
+    /// Our reader was gone.
     broken: bool,
-) -> u8 {
-    let report = outcome.describe(asked);
-    if json {
-        let result = ExecResult::new(outcome, &asked.workdir, aggregate.finish(), report);
-        super::print_json(&result);
-    } else if let Some(report) = report.filter(|_| !broken) {
-        let _ = writeln!(std::io::stderr(), "creel: {report}");
-    }
-    match stopped_by {
-        Some(signal) if outcome.death == crate::runner::Death::Cancelled => 128 + signal,
-        _ => outcome.exit_status(),
-    }
+    detour: Option<String>,
 }
 
 /// The signals that end a command instead of creel alone.
