@@ -11,7 +11,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use super::cgroup::{Counters, Gauges};
+use super::cgroup::Gauges;
 use super::command::{After, Command};
 use super::host::Host;
 use super::meet::Meet;
@@ -78,8 +78,6 @@ pub(super) struct Daemon {
     pub(super) commands: BTreeMap<u32, Command>,
     pub(super) ids: BTreeMap<CommandId, u32>,
     pub(super) gauges: Gauges,
-    /// Counters as last read; a command's start is measured from here.
-    pub(super) counters: Counters,
     pub(super) next_key: u32,
     /// A supervisor that waits for the next command, and the socket to it.
     pub(super) spare: Option<(Pid, OwnedFd)>,
@@ -108,7 +106,6 @@ impl Daemon {
             hosts: BTreeMap::new(),
             commands: BTreeMap::new(),
             ids: BTreeMap::new(),
-            counters: gauges.read(),
             gauges,
             next_key: 0,
             spare: None,
@@ -240,18 +237,14 @@ impl Daemon {
         let now = Instant::now();
         self.look_for_lost(now);
         let gauges = &self.gauges;
-        let counters = std::cell::Cell::new(self.counters);
         let after = |command: &Command| {
-            let read = gauges.read();
-            counters.set(read);
             let failed = command.ended.is_none_or(|(status, _)| status != 0);
-            After { counters: read, full: if failed { gauges.full() } else { Vec::new() } }
+            After { counters: gauges.read(), full: if failed { gauges.full() } else { Vec::new() } }
         };
         for command in self.commands.values_mut() {
             command.expire(now);
             command.settle(now, &after);
         }
-        self.counters = counters.get();
         self.forget_old(now);
     }
 

@@ -119,6 +119,8 @@ impl Daemon {
     fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
         let prepared = prepare(spawn)?;
         let (theirs, outputs, input) = plumb(spawn)?;
+        // What others were refused or lost since the last command is not held against this one.
+        let before = self.gauges.read();
         let now = Instant::now();
         let spare = self.spare.take().filter(|(_, socket)| prepared.hand_over(&theirs, socket.as_fd()));
         let (supervisor, socket) = match spare {
@@ -160,7 +162,7 @@ impl Daemon {
             stops: 0,
             lost: None,
             killed_when_lost: 0,
-            before: self.counters,
+            before,
             alone,
             subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false }],
             exit: None,
