@@ -15,6 +15,7 @@ use super::cgroup::Gauges;
 use super::command::{After, Command};
 use super::host::Host;
 use super::meet::Meet;
+use super::notice::Order;
 use crate::wire::CommandId;
 
 /// Bytes read at once from a host.
@@ -81,6 +82,9 @@ pub(super) struct Daemon {
     pub(super) next_key: u32,
     /// A supervisor that waits for the next command, and the socket to it.
     pub(super) spare: Option<(Pid, OwnedFd)>,
+    /// Supervisors of forgotten commands whose background processes were to be left alone. Without its socket a
+    /// supervisor ends what is below it.
+    pub(super) kept: Vec<(Pid, OwnedFd)>,
     /// The engine wants the sandbox to end; when it ends at the latest.
     pub(super) stopping: Option<Instant>,
     idle: Duration,
@@ -109,6 +113,7 @@ impl Daemon {
             gauges,
             next_key: 0,
             spare: None,
+            kept: Vec::new(),
             stopping: None,
             idle,
             busy_at: Instant::now(),
@@ -177,7 +182,8 @@ impl Daemon {
     fn finished(&mut self) -> bool {
         let now = Instant::now();
         if let Some(at) = self.stopping {
-            return now >= at || self.commands.values().all(|command| command.exit.is_some());
+            let ended = self.kept.is_empty() && self.commands.values().all(|command| command.exit.is_some());
+            return ended || now >= at;
         }
         if !self.commands.values().all(|command| command.exit.is_some()) || !self.hosts.is_empty() {
             self.busy_at = now;
@@ -254,6 +260,9 @@ impl Daemon {
         self.stopping.get_or_insert(now + STOP_LIMIT);
         for command in self.commands.values_mut() {
             command.kill(crate::wire::Cause::Stopped, Some(STOP_GRACE_MS), now);
+        }
+        for (_, socket) in &self.kept {
+            Order::Kill(STOP_GRACE_MS).send(socket.as_fd());
         }
     }
 

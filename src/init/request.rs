@@ -225,8 +225,11 @@ impl Daemon {
 
     /// Removes a command and everything of it.
     pub(super) fn forget(&mut self, key: u32) {
-        if let Some(command) = self.commands.remove(&key) {
-            self.ids.remove(&command.id);
+        let Some(command) = self.commands.remove(&key) else { return };
+        self.ids.remove(&command.id);
+        if let (None, None, Some(socket)) = (command.done, command.lost, command.socket) {
+            self.unwatch(socket.as_fd());
+            self.kept.push((command.supervisor, socket));
         }
     }
 }
