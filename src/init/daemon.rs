@@ -11,10 +11,11 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use super::cgroup::{Counters, Gauges};
+use super::cgroup::Gauges;
 use super::command::{After, Command};
 use super::host::Host;
 use super::meet::Meet;
+use super::notice::Order;
 use crate::wire::CommandId;
 
 /// Bytes read at once from a host.
@@ -78,11 +79,12 @@ pub(super) struct Daemon {
     pub(super) commands: BTreeMap<u32, Command>,
     pub(super) ids: BTreeMap<CommandId, u32>,
     pub(super) gauges: Gauges,
-    /// Counters as last read; a command's start is measured from here.
-    pub(super) counters: Counters,
     pub(super) next_key: u32,
     /// A supervisor that waits for the next command, and the socket to it.
     pub(super) spare: Option<(Pid, OwnedFd)>,
+    /// Supervisors of forgotten commands whose background processes were to be left alone. Without its socket a
+    /// supervisor ends what is below it.
+    pub(super) kept: Vec<(Pid, OwnedFd)>,
     /// The engine wants the sandbox to end; when it ends at the latest.
     pub(super) stopping: Option<Instant>,
     idle: Duration,
@@ -108,10 +110,10 @@ impl Daemon {
             hosts: BTreeMap::new(),
             commands: BTreeMap::new(),
             ids: BTreeMap::new(),
-            counters: gauges.read(),
             gauges,
             next_key: 0,
             spare: None,
+            kept: Vec::new(),
             stopping: None,
             idle,
             busy_at: Instant::now(),
@@ -180,7 +182,8 @@ impl Daemon {
     fn finished(&mut self) -> bool {
         let now = Instant::now();
         if let Some(at) = self.stopping {
-            return now >= at || self.commands.values().all(|command| command.exit.is_some());
+            let ended = self.kept.is_empty() && self.commands.values().all(|command| command.exit.is_some());
+            return ended || now >= at;
         }
         if !self.commands.values().all(|command| command.exit.is_some()) || !self.hosts.is_empty() {
             self.busy_at = now;
@@ -240,18 +243,14 @@ impl Daemon {
         let now = Instant::now();
         self.look_for_lost(now);
         let gauges = &self.gauges;
-        let counters = std::cell::Cell::new(self.counters);
         let after = |command: &Command| {
-            let read = gauges.read();
-            counters.set(read);
             let failed = command.ended.is_none_or(|(status, _)| status != 0);
-            After { counters: read, full: if failed { gauges.full() } else { Vec::new() } }
+            After { counters: gauges.read(), full: if failed { gauges.full() } else { Vec::new() } }
         };
         for command in self.commands.values_mut() {
             command.expire(now);
             command.settle(now, &after);
         }
-        self.counters = counters.get();
         self.forget_old(now);
     }
 
@@ -261,6 +260,9 @@ impl Daemon {
         self.stopping.get_or_insert(now + STOP_LIMIT);
         for command in self.commands.values_mut() {
             command.kill(crate::wire::Cause::Stopped, Some(STOP_GRACE_MS), now);
+        }
+        for (_, socket) in &self.kept {
+            Order::Kill(STOP_GRACE_MS).send(socket.as_fd());
         }
     }
 

@@ -119,6 +119,8 @@ impl Daemon {
     fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
         let prepared = prepare(spawn)?;
         let (theirs, outputs, input) = plumb(spawn)?;
+        // What others were refused or lost since the last command is not held against this one.
+        let before = self.gauges.read();
         let now = Instant::now();
         let spare = self.spare.take().filter(|(_, socket)| prepared.hand_over(&theirs, socket.as_fd()));
         let (supervisor, socket) = match spare {
@@ -160,7 +162,7 @@ impl Daemon {
             stops: 0,
             lost: None,
             killed_when_lost: 0,
-            before: self.counters,
+            before,
             alone,
             subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false }],
             exit: None,
@@ -223,8 +225,11 @@ impl Daemon {
 
     /// Removes a command and everything of it.
     pub(super) fn forget(&mut self, key: u32) {
-        if let Some(command) = self.commands.remove(&key) {
-            self.ids.remove(&command.id);
+        let Some(command) = self.commands.remove(&key) else { return };
+        self.ids.remove(&command.id);
+        if let (None, None, Some(socket)) = (command.done, command.lost, command.socket) {
+            self.unwatch(socket.as_fd());
+            self.kept.push((command.supervisor, socket));
         }
     }
 }

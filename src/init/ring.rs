@@ -96,6 +96,8 @@ impl Ring {
     }
 
     /// Lets `read` fill the free space (two pieces at most) and books what it read to `stream`.
+    ///
+    /// Without free space it is `EAGAIN`: a read of nothing would look like the end of the stream.
     pub(super) fn fill(
         &mut self,
         stream: Stream,
@@ -105,6 +107,9 @@ impl Ring {
             self.base = self.written;
         }
         let (free, start) = (self.free(), self.index(self.written));
+        if free == 0 {
+            return Err(nix::errno::Errno::EAGAIN);
+        }
         let map = match &mut self.map {
             Some(map) => map,
             none => none.insert(AnonMap::new(self.capacity)?),
@@ -175,7 +180,15 @@ mod tests {
             }
             Ok(bytes.len() - rest.len())
         })
+        .or_else(|errno| if errno == nix::errno::Errno::EAGAIN { Ok(0) } else { Err(errno) })
         .unwrap()
+    }
+
+    #[test]
+    fn a_full_ring_is_no_end() {
+        let mut ring = Ring::new(2);
+        write(&mut ring, Stream::Stdout, b"ab");
+        assert_eq!(ring.fill(Stream::Stderr, |_| Ok(0)), Err(nix::errno::Errno::EAGAIN));
     }
 
     #[test]
