@@ -15,6 +15,7 @@ use super::cgroup::{Counters, Gauges};
 use super::command::{After, Command};
 use super::host::Host;
 use super::meet::Meet;
+use super::notice::Order;
 use crate::wire::CommandId;
 
 /// Bytes read at once from a host.
@@ -83,6 +84,8 @@ pub(super) struct Daemon {
     pub(super) next_key: u32,
     /// A supervisor that waits for the next command, and the socket to it.
     pub(super) spare: Option<(Pid, OwnedFd)>,
+    /// Supervisors of commands that are over and forgotten, for the background processes kept below them.
+    pub(super) kept: Vec<(Pid, OwnedFd)>,
     /// The engine wants the sandbox to end; when it ends at the latest.
     pub(super) stopping: Option<Instant>,
     idle: Duration,
@@ -112,6 +115,7 @@ impl Daemon {
             gauges,
             next_key: 0,
             spare: None,
+            kept: Vec::new(),
             stopping: None,
             idle,
             busy_at: Instant::now(),
@@ -180,7 +184,8 @@ impl Daemon {
     fn finished(&mut self) -> bool {
         let now = Instant::now();
         if let Some(at) = self.stopping {
-            return now >= at || self.commands.values().all(|command| command.exit.is_some());
+            let over = self.commands.values().all(|command| command.exit.is_some());
+            return now >= at || (over && self.kept.is_empty());
         }
         if !self.commands.values().all(|command| command.exit.is_some()) || !self.hosts.is_empty() {
             self.busy_at = now;
@@ -261,6 +266,9 @@ impl Daemon {
         self.stopping.get_or_insert(now + STOP_LIMIT);
         for command in self.commands.values_mut() {
             command.kill(crate::wire::Cause::Stopped, Some(STOP_GRACE_MS), now);
+        }
+        for (_, socket) in &self.kept {
+            Order::Kill(STOP_GRACE_MS).send(socket.as_fd());
         }
     }
 

@@ -49,6 +49,7 @@ impl Daemon {
             self.spare = None;
             return;
         }
+        self.kept.retain(|(kept, _)| *kept != pid);
         let supervisor =
             self.commands.iter().find(|(_, command)| supervises(command, pid)).map(|(key, _)| *key);
         if let Some(key) = supervisor {
@@ -127,7 +128,7 @@ impl Daemon {
             .values()
             .filter(|command| command.lost.is_none() && command.done.is_none())
             .map(|command| command.supervisor)
-            .chain(self.spare.as_ref().map(|(spare, _)| *spare))
+            .chain(self.spare.iter().chain(&self.kept).map(|(pid, _)| *pid))
             .collect();
         for command in self.commands.values_mut().filter(|command| due(command)) {
             let found = tree::attributable(&table, command.supervisor, &command.marker, &supervisors);

@@ -221,10 +221,14 @@ impl Daemon {
         self.commands.values().map(entry).collect()
     }
 
-    /// Removes a command and everything of it.
+    /// Removes a command and everything of it but the background processes that it was told to keep.
     pub(super) fn forget(&mut self, key: u32) {
-        if let Some(command) = self.commands.remove(&key) {
-            self.ids.remove(&command.id);
+        let Some(command) = self.commands.remove(&key) else { return };
+        self.ids.remove(&command.id);
+        if let (None, Some(socket)) = (command.done, command.socket) {
+            // A supervisor takes a closed socket for the end of PID 1 and ends everything below it.
+            self.unwatch(socket.as_fd());
+            self.kept.push((command.supervisor, socket));
         }
     }
 }
