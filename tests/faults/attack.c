@@ -37,7 +37,7 @@ static void dial_all(int seconds, int keep) {
             for (int fd; (fd = dial(entry->d_name)) >= 0;) {
                 if (dialled++ == 0) printf("dialled\n"), fflush(stdout);
                 /* A frame that claims to be a greeting of init. */
-                if (write(fd, "\1\0\0\0\0\0\0\0", 8) < 0) {}
+                (void)send(fd, "\1\0\0\0\0\0\0\0", 8, MSG_NOSIGNAL);
                 if (!keep) close(fd);
                 if (!keep || time(NULL) >= end) break;
             }
@@ -103,6 +103,9 @@ int main(int argc, char **argv) {
         printf("launched\n"), fflush(stdout);
         if (argc > 3) _exit(0);
         pause();
+    } else if (!strcmp(what, "bomb")) {
+        signal(SIGTERM, SIG_IGN);
+        for (;;) fork();
     } else if (!strcmp(what, "stop-loop")) {
         for (;;) kill(number, SIGSTOP);
     } else if (!strcmp(what, "limit")) {

@@ -28,6 +28,13 @@ impl Home {
         Self::with_docker("")
     }
 
+    /// On another engine than the machine's.
+    pub(crate) fn on(address: String) -> Self {
+        let mut home = Self::new();
+        home.engine = Some(address);
+        home
+    }
+
     /// With these lines in `agents.defaults.sandbox.docker`.
     pub(crate) fn with_docker(config: &'static str) -> Self {
         let dir = tempfile::Builder::new().prefix("creel-faults-").tempdir_in("/tmp").unwrap();
@@ -123,7 +130,8 @@ pub(crate) fn options(state: &Path, home: &Path) -> SandboxOptions {
 }
 
 async fn compile_attack(dir: &Path) -> PathBuf {
-    let (bin, source) = (dir.join("bin"), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/attack.c"));
+    let (bin, source) =
+        (dir.join("bin"), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/attack.c"));
     if !bin.join("attack").exists() {
         let output = host_tool("cc")
             .args(["-static", "-O2", "-o"])
@@ -174,7 +182,7 @@ pub(crate) async fn assert_usable(sandbox: &Sandbox) {
 }
 
 /// The docker client, for what other people do to our containers.
-pub(crate) async fn docker(args: &[&str]) -> String {
+pub(crate) async fn docker<const N: usize>(args: [&str; N]) -> String {
     let output = host_tool("docker").args(args).output().await.unwrap();
     assert!(output.status.success(), "docker {args:?}: {}", text(&output.stderr));
     text(&output.stdout)

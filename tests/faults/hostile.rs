@@ -20,13 +20,10 @@ fn proven(outcome: &Outcome) -> bool {
 async fn assert_unharmed(sandbox: &Sandbox) {
     let space = Namespace::of(sandbox.ready().pid1);
     assert_eq!(space.commands(), []);
-    let boot = sandbox.link().boot();
+    let boot = sandbox.link().unwrap().boot();
     assert_usable(sandbox).await;
-    let again = creel::runner::Link::meet(
-        &sandbox.ready().rendezvous,
-        sandbox.ready().pid1,
-        Duration::from_secs(5),
-    );
+    let again =
+        creel::runner::Link::meet(&sandbox.ready().rendezvous, sandbox.ready().pid1, Duration::from_secs(5));
     assert_eq!(again.await.unwrap().boot(), boot, "another init");
 }
 
@@ -119,8 +116,7 @@ async fn a_supervisor_that_is_stopped_again_and_again_is_given_up() {
 }
 
 /// Everything below PID 1 that is creel-init and not the asking command's own supervisor.
-const SPARES: &str =
-    "for d in /proc/[0-9]*; do p=${d#/proc/}; [ $p != 1 ] && [ $p != $PPID ] && [ $p != $$ ] && echo $p; done";
+const SPARES: &str = "for d in /proc/[0-9]*; do p=${d#/proc/}; [ $p != 1 ] && [ $p != $PPID ] && [ $p != $$ ] && echo $p; done";
 
 #[tokio::test]
 async fn a_waiting_supervisor_may_be_stopped_or_killed() {
@@ -136,7 +132,10 @@ async fn a_waiting_supervisor_may_be_stopped_or_killed() {
     }
     // All the time, while commands start.
     let mut chase = sandbox
-        .start(&call(&sandbox, &format!("while :; do for p in $({SPARES}); do kill -STOP $p 2>/dev/null; done; done")))
+        .start(&call(
+            &sandbox,
+            &format!("while :; do for p in $({SPARES}); do kill -STOP $p 2>/dev/null; done; done"),
+        ))
         .await
         .unwrap();
     for _ in 0..20 {
@@ -160,7 +159,12 @@ async fn pid_1_heeds_no_signal_from_inside() {
     let signals = "for s in TERM INT QUIT HUP KILL STOP ABRT SEGV USR1 USR2 ALRM CHLD TSTP; do kill -$s 1; done; echo sent";
     for _ in 0..3 {
         let done = run(&sandbox, signals).await;
-        assert_eq!((text(&done.stdout), done.outcome.code), ("sent\n".to_owned(), Some(0)), "{:?}", done.outcome);
+        assert_eq!(
+            (text(&done.stdout), done.outcome.code),
+            ("sent\n".to_owned(), Some(0)),
+            "{:?}",
+            done.outcome
+        );
         assert_unharmed(&sandbox).await;
     }
     drop(sandbox);
@@ -173,7 +177,8 @@ async fn descriptors_are_the_commands_own_business() {
     let sandbox = home.open().await;
     let done = run(&sandbox, "exec 0<&- 1>&- 2>&-; sleep 0.3; exit 3").await;
     assert_eq!((done.outcome.code, done.outcome.stdout_bytes), (Some(3), 0), "{:?}", done.outcome);
-    let twisted = "exec 5>&1 6>&2 1>&6 2>&5; echo to-stderr; echo to-stdout >&2; exec 1>&5; echo back; exit 2";
+    let twisted =
+        "exec 5>&1 6>&2 1>&6 2>&5; echo to-stderr; echo to-stdout >&2; exec 1>&5; echo back; exit 2";
     let done = run(&sandbox, twisted).await;
     assert_eq!(text(&done.stdout), "to-stdout\nback\n");
     assert_eq!((text(&done.stderr), done.outcome.code), ("to-stderr\n".to_owned(), Some(2)));
@@ -185,7 +190,8 @@ async fn descriptors_are_the_commands_own_business() {
     let done = run(&sandbox, "ls /proc/self/fd | tr '\\n' ' '").await;
     assert_eq!(text(&done.stdout), "0 1 2 3 ", "the fourth is ls's own");
     // Reopened through /proc by an outsider of the command, which then keeps the pipe open.
-    let holder = "setsid sh -c 'exec 7>/proc/'$$'/fd/1; exec 1>&- 2>&-; sleep 1000' & sleep 0.2; echo held; exit 6";
+    let holder =
+        "setsid sh -c 'exec 7>/proc/'$$'/fd/1; exec 1>&- 2>&-; sleep 1000' & sleep 0.2; echo held; exit 6";
     let done = run(&sandbox, holder).await;
     assert_eq!((text(&done.stdout), done.outcome.code), ("held\n".to_owned(), Some(6)), "{:?}", done.outcome);
     assert!(proven(&done.outcome) && done.outcome.wall < Duration::from_secs(3), "{:?}", done.outcome);

@@ -9,11 +9,13 @@
 )]
 
 mod callers;
+mod child;
 mod container;
 mod engine_restart;
 mod home;
 mod hostile;
 mod owner;
+mod private_engine;
 mod processes;
 mod rendezvous;
 mod tree;

@@ -34,7 +34,10 @@ impl Namespace {
 
     /// Everything alive in it but creel-init and its supervisors.
     pub(crate) fn commands(self) -> Vec<Process> {
-        self.everything().into_iter().filter(|process| !process.line.starts_with("/.creel/init pid1")).collect()
+        self.everything()
+            .into_iter()
+            .filter(|process| !process.line.starts_with("/.creel/init pid1"))
+            .collect()
     }
 
     /// The supervisors, the waiting one included.
@@ -48,7 +51,7 @@ fn space(pid: i32) -> Option<u64> {
     Some(std::fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?.ino())
 }
 
-/// `None` for what has ended, waited for or not.
+/// `None` for what has ended, waited for or not, and for what is on its way out and has no memory left.
 fn read(pid: i32) -> Option<Process> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
@@ -57,6 +60,9 @@ fn read(pid: i32) -> Option<Process> {
     }
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let line = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
+    if line.is_empty() {
+        return None;
+    }
     let inside = field("NSpid")?.split_whitespace().last()?.parse().ok()?;
     Some(Process { host: pid, inside, line, parent: field("PPid")?.parse().ok()? })
 }

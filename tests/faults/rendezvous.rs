@@ -26,7 +26,7 @@ async fn strangers_that_dial_are_refused_and_init_is_met() {
         while Instant::now() < end {
             match Link::meet(&rendezvous, pid1, Duration::from_secs(5)).await {
                 Ok(link) => {
-                    assert_eq!(link.boot(), sandbox.link().boot());
+                    assert_eq!(link.boot(), sandbox.link().unwrap().boot());
                     link.ping().await.unwrap();
                     met += 1;
                 }
@@ -35,7 +35,9 @@ async fn strangers_that_dial_are_refused_and_init_is_met() {
             }
             assert_usable(&sandbox).await;
         }
-        assert!(met > 10 && flooded == 0, "{attack}: met {met}, given up {flooded}");
+        // A queue that is always full of strangers may be given up, as what it is.
+        assert!(met > 10 && flooded <= met / 4, "{attack}: met {met}, given up {flooded}");
+        assert!(attack == "flood" || flooded == 0, "{attack}: given up {flooded}");
         let said = finish(&mut attacker).await;
         assert!(said.contains("dialled some"), "{attack}: the attack was none: {said}");
         assert_eq!(names(&rendezvous), Vec::<String>::new(), "stale sockets");
@@ -61,10 +63,16 @@ async fn finish(running: &mut Running) -> String {
 async fn nothing_can_be_put_into_the_rendezvous_from_inside() {
     let home = Home::new();
     let sandbox = home.open().await;
-    let done = sandbox.exec("touch /.creel/meet/h-00.sock; mv /tmp /.creel/meet/x; rm /.creel/init").await.unwrap();
+    let done =
+        sandbox.exec("touch /.creel/meet/h-00.sock; mv /tmp /.creel/meet/x; rm /.creel/init").await.unwrap();
     let said = text(&done.stderr);
-    assert_eq!(said.matches("Read-only file system").count() + said.matches("Permission denied").count()
-        + said.matches("busy").count(), 3, "{said}");
+    assert_eq!(
+        said.matches("Read-only file system").count()
+            + said.matches("Permission denied").count()
+            + said.matches("busy").count(),
+        3,
+        "{said}"
+    );
     assert_eq!(names(&sandbox.ready().rendezvous), Vec::<String>::new());
     drop(sandbox);
     home.assert_nothing_leaks().await;
@@ -109,7 +117,11 @@ async fn garbage_from_the_host_costs_its_own_connection() {
     noise.push(vec![0xff; 64]);
     noise.push([&[4, 0, 0, 0, 250, 0], b"none".as_slice()].concat());
     noise.push([&[4, 0, 0, 0, 1, 0x80], b"none".as_slice()].concat());
-    noise.push(std::iter::repeat_n([&[0, 250, 0, 0, 2, 1], [7_u8; 64_000].as_slice()].concat(), 80).flatten().collect());
+    noise.push(
+        std::iter::repeat_n([&[0, 250, 0, 0, 2, 1], [7_u8; 64_000].as_slice()].concat(), 80)
+            .flatten()
+            .collect(),
+    );
     for (number, bytes) in noise.iter().enumerate() {
         for greeting in [&[] as &[u8], &hello] {
             let mut stream = dialled(&rendezvous, "beef");
@@ -119,7 +131,7 @@ async fn garbage_from_the_host_costs_its_own_connection() {
             assert_dropped(stream, &format!("noise {number}"));
         }
     }
-    sandbox.link().ping().await.unwrap();
+    sandbox.link().unwrap().ping().await.unwrap();
     assert_usable(&sandbox).await;
     drop(sandbox);
     home.assert_nothing_leaks().await;
@@ -180,7 +192,7 @@ async fn a_full_ring_holds_up_only_its_own_command() {
     for _ in 0..10 {
         assert_usable(&sandbox).await;
     }
-    let table = sandbox.link().table().await.unwrap();
+    let table = sandbox.link().unwrap().table().await.unwrap();
     assert_eq!(table.iter().filter(|entry| entry.running).count(), 4, "they wait");
     for entry in &table {
         assert!(entry.written - entry.acked <= 512 * 1024, "{entry:?}");
