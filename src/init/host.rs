@@ -8,7 +8,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, set
 
 use crate::wire::{Assembler, FromInit, MAX_TO_INIT, ToInit, WireError};
 
-/// Unsent bytes above which a connection gets no more answers until it reads: 4 MiB of tables is a broken host.
+/// Unsent bytes above which a connection is dropped: who lets 4 MiB of answers lie is a broken host.
 const MAX_PENDING: usize = 4 * 1024 * 1024;
 /// Room for output in the socket, as far as the kernel grants it.
 const SEND_BUFFER: usize = 1024 * 1024;
@@ -92,6 +92,7 @@ impl Host {
             let Some(message) = message else { break };
             let message = ToInit::decode(message.kind, &message.payload)?;
             take(self, message);
+            self.check_room()?;
         }
         self.unread.extend_from_slice(bytes.get(used..).unwrap_or_default());
         Ok(true)
@@ -102,6 +103,11 @@ impl Host {
         message.encode(&mut self.pending);
     }
 
+    /// Asked with every message, not only when sending: a socket that takes nothing is not sent to.
+    fn check_room(&self) -> Result<(), HostError> {
+        if self.pending.len() - self.sent > MAX_PENDING { Err(HostError::Stuffed) } else { Ok(()) }
+    }
+
     /// Nothing waits to be sent.
     pub(super) fn is_clear(&self) -> bool {
         self.pending.is_empty()
@@ -109,9 +115,7 @@ impl Host {
 
     /// Sends what waits, as far as the socket takes it.
     pub(super) fn flush(&mut self) -> Result<(), HostError> {
-        if self.pending.len() - self.sent > MAX_PENDING {
-            return Err(HostError::Stuffed);
-        }
+        self.check_room()?;
         while let Some(rest) = self.pending.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match nix::unistd::write(&self.fd, rest) {
                 Ok(count) => self.sent += count,

@@ -223,7 +223,7 @@ impl Daemon {
         self.commands.values().map(entry).collect()
     }
 
-    /// Removes a command and everything of it.
+    /// Removes a command and everything of it but the background processes that it was told to keep.
     pub(super) fn forget(&mut self, key: u32) {
         let Some(command) = self.commands.remove(&key) else { return };
         self.ids.remove(&command.id);

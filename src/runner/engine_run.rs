@@ -22,6 +22,10 @@ use crate::wire::{CommandId, Stream};
 const ASK_EVERY: Duration = Duration::from_millis(250);
 /// How long the engine may take, after the end of the stream, to know the exit code.
 const CODE_WITHIN: Duration = Duration::from_secs(5);
+/// Code of a command that was killed; also that of one whose container ended.
+const KILLED: i64 = 137;
+/// How long after such an end the engine may still call the container running.
+const CONTAINER_WITHIN: Duration = Duration::from_millis(500);
 
 /// How the engine's own complaint about a start begins; it comes as if the command had printed it.
 const COMPLAINT: &str = "OCI runtime exec failed";
@@ -142,10 +146,16 @@ impl EngineRun {
                 biased;
                 piece = self.stream.output.next() => match piece {
                     Some(Ok((stdio, data))) => self.printed(stdio, data),
-                    Some(Err(EngineError::Lost { .. })) | None => self.finish(false).await?,
+                    Some(Err(EngineError::Lost { .. })) | None => {
+                        let end = self.finish(false).await;
+                        self.unless_lost(end);
+                    }
                     Some(Err(error)) => return Err(error.into()),
                 },
-                () = sleep_until(wake) => self.on_time().await?,
+                () = sleep_until(wake) => {
+                    let acted = self.on_time().await;
+                    self.unless_lost(acted);
+                }
             }
         }
     }
@@ -186,7 +196,7 @@ impl EngineRun {
     }
 
     /// Acts on whatever time has come.
-    async fn on_time(&mut self) -> Result<(), RunError> {
+    async fn on_time(&mut self) -> Result<(), EngineError> {
         let now = Instant::now();
         if self.drain_until.is_some_and(|until| now >= until) {
             return self.finish(true).await;
@@ -232,7 +242,7 @@ impl EngineRun {
 
     /// Runs the kill command and waits for it. Where there is no shell, the command's own process is all that can
     /// be reached, and only from this machine.
-    async fn kill(&self, signal: &str) -> Result<(), RunError> {
+    async fn kill(&self, signal: &str) -> Result<(), EngineError> {
         let argv = ["/bin/sh", "-c", KILL, "sh", &self.marker, signal].map(str::to_owned).to_vec();
         let spec = ExecSpec { argv, env: Vec::new(), workdir: None, user: None, stdin: false, tty: None };
         let exec = self.engine.exec_create(&self.container, &spec).await?;
@@ -243,37 +253,61 @@ impl EngineRun {
 
     /// Sends a signal to every process of the command.
     pub(super) async fn signal(&self, signal: i32) -> Result<(), RunError> {
-        self.kill(&signal.to_string()).await
+        Ok(self.kill(&signal.to_string()).await?)
     }
 
     /// The stream has ended, or is not awaited any longer: what does the engine say?
-    async fn finish(&mut self, held: bool) -> Result<(), RunError> {
+    async fn finish(&mut self, held: bool) -> Result<(), EngineError> {
         if held && self.ending.is_none() && !self.options.keep_leftovers {
             self.kill("KILL").await?;
         }
         let until = Instant::now() + CODE_WITHIN;
         let mut pause = Duration::from_millis(1);
         let code = loop {
-            let facts = match self.engine.exec_inspect(&self.exec).await {
-                Ok(facts) => facts,
-                Err(error) => {
-                    tracing::debug!(%error, "engine lost under a command");
-                    break None;
-                }
-            };
+            let facts = self.engine.exec_inspect(&self.exec).await?;
             match facts.exit_code {
+                Some(KILLED) if !facts.running && self.container_ended().await => break None,
                 Some(code) if !facts.running => break Some(code),
                 _ if Instant::now() >= until => break None,
                 _ => tokio::time::sleep(pause).await,
             }
             pause = (pause * 2).min(Duration::from_millis(100));
         };
+        self.conclude(code);
+        Ok(())
+    }
+
+    fn conclude(&mut self, code: Option<i64>) {
         let outcome = self.outcome(code.and_then(|code| i32::try_from(code).ok()));
         if outcome.start_failure.is_some() {
             self.complaint.clear();
         }
         self.last = Some(Box::new(outcome));
-        Ok(())
+    }
+
+    /// The engine or the container went away: an outcome of its own, not an error of the caller.
+    fn unless_lost(&mut self, result: Result<(), EngineError>) {
+        if let Err(error) = result {
+            tracing::debug!(%error, "engine lost under a command");
+            self.conclude(None);
+        }
+    }
+
+    /// A container that ends kills its commands, and the engine passes that off as their own end. It tells of the
+    /// container a moment later.
+    async fn container_ended(&self) -> bool {
+        let until = Instant::now() + CONTAINER_WITHIN;
+        while self.ending.is_none() {
+            match self.engine.inspect(&self.container.0).await {
+                Ok(Some(facts)) if facts.running => {}
+                _ => return true,
+            }
+            if Instant::now() >= until {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        false
     }
 
     fn outcome(&self, code: Option<i32>) -> Outcome {

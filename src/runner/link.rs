@@ -198,19 +198,19 @@ impl Link {
     /// Starts a command. The only caller is the runner, which holds a permit.
     pub(super) fn spawn(&self, mut spawn: Spawn) -> Result<Channel, LinkError> {
         spawn.ring = WINDOW;
-        let channel = self.watch(spawn.id, 0)?;
+        let channel = self.watch(spawn.id, true, 0)?;
         self.send(&ToInit::Spawn(Box::new(spawn)))?;
         Ok(channel)
     }
 
     /// Takes over, or with `own` false observes, a command that runs already; output starts at `from`.
     pub fn attach(&self, id: CommandId, own: bool, from: u64) -> Result<Channel, LinkError> {
-        let channel = self.watch(id, from)?;
+        let channel = self.watch(id, own, from)?;
         self.send(&ToInit::Attach { id, own, from })?;
         Ok(channel)
     }
 
-    fn watch(&self, id: CommandId, from: u64) -> Result<Channel, LinkError> {
+    fn watch(&self, id: CommandId, own: bool, from: u64) -> Result<Channel, LinkError> {
         let (sender, events) = mpsc::channel(MAX_EVENTS);
         let mut table = lock(&self.shared.table);
         if let Some(reason) = &table.closed {
@@ -218,7 +218,7 @@ impl Link {
         }
         table.commands.insert(id, Watcher { events: sender, next: from, outstanding: 0 });
         drop(table);
-        Ok(Channel { link: self.clone(), id, events, taken: from, acked: from, unacked: 0 })
+        Ok(Channel { link: self.clone(), id, own, events, taken: from, acked: from, unacked: 0 })
     }
 
     /// Sends at once what the socket takes, and leaves the rest to the writer.
@@ -398,6 +398,8 @@ impl Table {
 pub struct Channel {
     link: Link,
     id: CommandId,
+    /// Init frees what its owner acknowledges, and refuses that from anybody else.
+    own: bool,
     events: mpsc::Receiver<Event>,
     taken: u64,
     acked: u64,
@@ -426,7 +428,7 @@ impl Channel {
                 self.taken = seq.saturating_add(size);
             }
             // Init keeps the result until it knows that we have it.
-            Event::Exit(_) => self.request(&ToInit::Forget { id: self.id })?,
+            Event::Exit(_) if self.own => self.request(&ToInit::Forget { id: self.id })?,
             _ => {}
         }
         Ok(event)
@@ -444,6 +446,9 @@ impl Channel {
         self.acked = self.taken;
         if let Some(watcher) = lock(&self.link.shared.table).commands.get_mut(&self.id) {
             watcher.outstanding = watcher.outstanding.saturating_sub(std::mem::take(&mut self.unacked));
+        }
+        if !self.own {
+            return Ok(());
         }
         self.request(&ToInit::Ack { id: self.id, seq: self.taken })
     }

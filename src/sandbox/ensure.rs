@@ -250,6 +250,8 @@ impl Sandboxes {
                 }
                 (action, _) => self.clear(plan, &facts, action).await?,
             }
+        } else {
+            self.forget_removed(name).await?;
         }
         self.create(plan, meet, timings).await
     }

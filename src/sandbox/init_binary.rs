@@ -75,7 +75,7 @@ fn copy(layout: &Layout, source: &Path) -> Result<String, SandboxError> {
     let target = dir.join("creel-init");
     // Renaming over a file that a container has mounted leaves that mount alone, but changes the identity that
     // later containers are compared with: an intact copy stays.
-    if std::fs::read(&target).ok().as_deref() != Some(bytes.as_slice()) {
+    if !holds(&target, &bytes) {
         write(&dir, &target, &bytes).map_err(SandboxError::io(&target, "write"))?;
     }
     layout.remember_digest(source, &digest)?;
@@ -87,8 +87,16 @@ fn write(dir: &Path, target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)?;
     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o755))?;
     file.as_file().sync_all()?;
-    file.persist(target)?;
-    Ok(())
+    match file.persist_noclobber(target) {
+        Ok(_) => Ok(()),
+        // Another process was first, and may have told a container of its file already.
+        Err(_) if holds(target, bytes) => Ok(()),
+        Err(damaged) => damaged.file.persist(target).map(drop).map_err(Into::into),
+    }
+}
+
+fn holds(path: &Path, bytes: &[u8]) -> bool {
+    std::fs::read(path).is_ok_and(|found| found == bytes)
 }
 
 fn noexec(path: &Path) -> Result<bool, SandboxError> {
@@ -140,6 +148,28 @@ mod tests {
         // The memory of the digest is no proof that the copy is still there.
         std::fs::remove_file(&first.path).unwrap();
         assert_eq!(install(&layout, &source).unwrap().digest, first.digest);
+    }
+
+    #[test]
+    fn many_first_installs_agree_on_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(&crate::state::StateDir::at(dir.path().join("s")));
+        let source = dir.path().join("creel-init");
+        std::fs::write(&source, elf_bytes()).unwrap();
+        let start = std::sync::Barrier::new(8);
+        let one = || {
+            start.wait();
+            install(&layout, &source).unwrap()
+        };
+        let all: Vec<InitBinary> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(all.iter().all(|init| *init == all[0]), "{all:?}");
+        std::fs::write(&all[0].path, b"damaged").unwrap();
+        std::fs::write(&source, elf_bytes()).unwrap();
+        install(&layout, &source).unwrap();
+        assert_eq!(std::fs::read(&all[0].path).unwrap(), elf_bytes());
     }
 
     #[test]

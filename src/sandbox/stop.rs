@@ -1,6 +1,8 @@
 //! Removes sandboxes: one by name, or all of this installation.
 
 use super::error::SandboxError;
+use super::files::RunId;
+use super::record::Record;
 use super::request::SandboxName;
 use super::{Sandboxes, ensure::run_of, labels, lease, lock};
 use crate::engine::ContainerFacts;
@@ -23,7 +25,7 @@ impl Sandboxes {
     pub async fn stop(&self, name: &SandboxName, in_use: InUse) -> Result<bool, SandboxError> {
         let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
         let Some(facts) = self.engine.inspect(name.as_str()).await? else {
-            self.layout.forget(name, None)?;
+            self.forget_removed(name).await?;
             return Ok(false);
         };
         self.own(&facts)?;
@@ -52,6 +54,15 @@ impl Sandboxes {
             outcome.push((name, result));
         }
         Ok(outcome)
+    }
+
+    /// Removes what is kept about a container that somebody removed behind our back. Call it under the lock, when
+    /// nothing has the name. One that was renamed keeps its rendezvous.
+    pub(super) async fn forget_removed(&self, name: &SandboxName) -> Result<(), SandboxError> {
+        let Some(record) = Record::load(&self.layout, name) else { return self.layout.forget(name, None) };
+        let gone = self.engine.inspect(&record.container).await?.is_none();
+        let run = RunId::parse(&record.run).filter(|_| gone);
+        self.layout.forget(name, run.as_ref())
     }
 
     /// Refuses a container of somebody else.
