@@ -26,7 +26,6 @@ fn facts() -> ContainerFacts {
         running: true,
         status: "running".to_owned(),
         pid: 4242,
-        outside: false,
         started_at: "2026-11-30T10:00:00Z".to_owned(),
         exit_code: None,
         oom_killed: false,
