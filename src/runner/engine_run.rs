@@ -465,7 +465,11 @@ impl EngineRun {
 
     /// Gives the terminal a new size.
     pub(super) async fn resize(&self, rows: u16, cols: u16) -> Result<(), RunError> {
-        Ok(self.target.engine.exec_resize(&self.exec, rows, cols).await?)
+        match self.target.engine.exec_resize(&self.exec, rows, cols).await {
+            // It has ended already: its result is on the way.
+            Ok(()) | Err(EngineError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use creel::RoadChoice;
 use creel::engine::{BuildSpec, Discovery, Engine};
-use creel::runner::{Running, Transport};
+use creel::runner::Running;
 use creel::sandbox::{InUse, Sandboxes, locate_and_install};
 use creel::state::{StateDir, random_hex};
 use creel::{Call, Collected, Sandbox, SandboxOptions};
@@ -93,7 +94,7 @@ impl Home {
     /// Opens the sandbox that `options` describe over both roads.
     pub(crate) async fn open(self, options: SandboxOptions) -> Lab {
         let init = options.open().await.unwrap();
-        let engine = options.transport(Transport::Engine).open().await.unwrap();
+        let engine = options.road(RoadChoice::Engine).open().await.unwrap();
         assert_eq!(init.container(), engine.container());
         Lab { init, engine, _home: self }
     }

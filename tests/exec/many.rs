@@ -33,7 +33,10 @@ async fn sequential() {
         }
     }
     assert_eq!(lab.processes().await, Vec::<String>::new());
-    assert!(lab.init.link().table().await.unwrap().len() <= 1, "finished commands stay in init's table");
+    assert!(
+        lab.init.link().unwrap().table().await.unwrap().len() <= 1,
+        "finished commands stay in init's table"
+    );
 }
 
 #[tokio::test]
