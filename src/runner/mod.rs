@@ -4,6 +4,8 @@
 
 mod aggregate;
 mod describe;
+mod engine_errand;
+mod engine_input;
 mod engine_run;
 mod error;
 mod link;

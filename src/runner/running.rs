@@ -172,7 +172,10 @@ impl Running {
         self.written += u64::try_from(data.len()).unwrap_or(0);
         match &mut self.via {
             Via::Init(channel) => Ok(channel.stdin(offset, data, false)?),
-            Via::Engine(run) => run.write(&data).await,
+            Via::Engine(run) => {
+                run.write(&data);
+                Ok(())
+            }
         }
     }
 
@@ -180,7 +183,10 @@ impl Running {
     pub async fn close_input(&mut self) -> Result<(), RunError> {
         match &mut self.via {
             Via::Init(channel) => Ok(channel.stdin(self.written, Vec::new(), true)?),
-            Via::Engine(run) => run.close_input().await,
+            Via::Engine(run) => {
+                run.close_input();
+                Ok(())
+            }
         }
     }
 

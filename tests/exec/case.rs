@@ -102,11 +102,6 @@ impl Case {
         self
     }
 
-    pub(crate) fn out_has(mut self, part: &'static str) -> Self {
-        self.stdout = Want::Has(part);
-        self
-    }
-
     pub(crate) fn err_has(mut self, part: &'static str) -> Self {
         self.stderr = Want::Has(part);
         self

@@ -41,6 +41,7 @@ async fn bytes_arrive_as_written() {
         sh("a terminated shell", "kill -TERM $$").status(143),
         sh("a closed reader", "yes | head -n 1").out("y\n"),
         sh("closed streams", "exec >&- 2>&-; exit 4").status(4),
+        sh("closed streams of a command that goes on", "exec >&- 2>&-; sleep 6; exit 4").status(4),
     ];
     table(&lab, cases).await;
 }

@@ -93,7 +93,6 @@ async fn a_full_scratch_is_named() {
     let done = lab.init.exec(fill).await.unwrap();
     assert_eq!((done.outcome.death, done.outcome.code), (Death::Exit, Some(1)), "{done:?}");
     assert_eq!(done.outcome.full, ["/tmp"]);
-    assert!(text(&done.stderr).contains("No space left"), "{done:?}");
     let other = lab.engine.exec(fill).await.unwrap();
     assert_eq!((other.outcome.exit_status(), text(&other.stderr)), (1, text(&done.stderr)));
     let fine = lab.init.exec("rm /tmp/x; false").await.unwrap();

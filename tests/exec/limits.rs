@@ -116,13 +116,17 @@ async fn limits_in_a_table() {
         sh("last words", "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.1; done")
             .options(short)
             .out("up\nbye\n")
+            .err("Terminated\n")
             .end(End::Timeout, 124),
         sh(
             "a status of 0 at the limit is a timeout all the same",
-            "trap 'exit 0' TERM; while :; do sleep 0.1; done",
+            "trap \'exit 0\' TERM; while :; do sleep 0.1 & wait; done",
         )
         .options(short)
         .end(End::Timeout, 124),
+        sh("closed streams do not escape the limit", "exec >&- 2>&-; sleep 300")
+            .options(short)
+            .end(End::Timeout, 124),
         argv("argv", &["sleep", "300"]).options(short).end(End::Timeout, 124),
         sh("a command in time", "sleep 0.2; echo ok").options(short).out("ok\n"),
         sh("no limit", "sleep 0.2; echo ok").options(|options| options.timeout = None).out("ok\n"),

@@ -43,12 +43,14 @@ async fn a_terminal_has_a_size_a_type_and_one_stream() {
 async fn a_new_size_is_signalled() {
     let lab = Lab::new().await;
     for sandbox in lab.roads() {
-        let script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.1; done";
+        // The engine itself signals the first size, some time after the start.
+        let script = "trap 'stty size' WINCH; trap 'exit 0' INT; echo ready; while :; do sleep 0.1; done";
         let mut running = start(sandbox, script).await;
         read_until(&mut running, "ready").await;
         tokio::time::sleep(Duration::from_millis(200)).await;
         running.resize(12, 34).await.unwrap();
         read_until(&mut running, "12 34").await;
+        running.write(vec![3]).await.unwrap();
         assert_eq!(finish(running).await.outcome.code, Some(0), "{:?}", sandbox.transport());
     }
 }
