@@ -28,9 +28,8 @@ async fn end(mut running: Running) -> Result<(Outcome, String), Failure> {
         loop {
             match running.next().await? {
                 Progress::Output(Stream::Stdout, data) => out.push_str(&text(&data)),
-                Progress::Output(Stream::Stderr, _) => {}
                 Progress::Done(outcome) => return Ok((*outcome, out)),
-                Progress::Started(_) | Progress::Input { .. } => {}
+                Progress::Output(..) | Progress::Started(_) | Progress::Input { .. } => {}
             }
         }
     };

@@ -1,6 +1,5 @@
 //! An installation for one test, and the look at what is left of it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -91,7 +90,8 @@ impl Home {
             outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         assert_eq!(sandboxes.list().await.unwrap(), []);
-        for space in self.spaces.lock().unwrap().iter() {
+        let spaces = self.spaces.lock().unwrap().clone();
+        for space in spaces {
             let gone = || space.everything().is_empty();
             assert!(until(Duration::from_secs(5), gone).await, "left over: {:?}", space.everything());
         }
@@ -186,12 +186,4 @@ pub(crate) async fn docker<const N: usize>(args: [&str; N]) -> String {
     let output = host_tool("docker").args(args).output().await.unwrap();
     assert!(output.status.success(), "docker {args:?}: {}", text(&output.stderr));
     text(&output.stdout)
-}
-
-/// What a child process of a test printed, as `key=value` lines.
-pub(crate) fn fields(text: &str) -> BTreeMap<String, String> {
-    text.lines()
-        .filter_map(|line| line.split_once('='))
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect()
 }

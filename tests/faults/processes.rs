@@ -2,9 +2,13 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-/// A pid namespace; it outlives its PID 1 only as a number.
+/// A pid namespace. The kernel gives its number to another one when it is gone, so its PID 1 belongs to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Namespace(u64);
+pub(crate) struct Namespace {
+    number: u64,
+    pid1: i32,
+    started: u64,
+}
 
 /// A process as the host sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +26,17 @@ pub(crate) struct Process {
 impl Namespace {
     /// The namespace of a process of the host.
     pub(crate) fn of(pid: i32) -> Self {
-        Self(space(pid).unwrap())
+        Self { number: space(pid).unwrap(), pid1: pid, started: started(pid).unwrap() }
     }
 
-    /// Everything alive in it.
+    /// Everything alive in it. Without its PID 1 nothing is: the kernel lets that end last.
     pub(crate) fn everything(self) -> Vec<Process> {
+        if started(self.pid1) != Some(self.started) {
+            return Vec::new();
+        }
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        pids.filter(|pid| space(*pid) == Some(self.0)).filter_map(read).collect()
+        pids.filter(|pid| space(*pid) == Some(self.number)).filter_map(read).collect()
     }
 
     /// Everything alive in it but creel-init and its supervisors.
@@ -39,16 +46,16 @@ impl Namespace {
             .filter(|process| !process.line.starts_with("/.creel/init pid1"))
             .collect()
     }
-
-    /// The supervisors, the waiting one included.
-    pub(crate) fn supervisors(self) -> Vec<Process> {
-        let all = self.everything().into_iter();
-        all.filter(|process| process.line.starts_with("/.creel/init pid1") && process.inside != 1).collect()
-    }
 }
 
 fn space(pid: i32) -> Option<u64> {
     Some(std::fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?.ino())
+}
+
+/// Start of a process, in the kernel's ticks since boot.
+fn started(pid: i32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// `None` for what has ended, waited for or not, and for what is on its way out and has no memory left.

@@ -92,7 +92,9 @@ fn dialled(rendezvous: &Path, name: &str) -> UnixStream {
 
 fn encoded(messages: &[ToInit]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    messages.iter().for_each(|message| message.encode(&mut bytes));
+    for message in messages {
+        message.encode(&mut bytes);
+    }
     bytes
 }
 
