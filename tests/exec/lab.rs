@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use creel::RoadChoice;
 use creel::engine::{BuildSpec, Discovery, Engine};
 use creel::runner::Running;
 use creel::sandbox::{InUse, Sandboxes, locate_and_install};
