@@ -45,16 +45,13 @@ impl Input {
             self.closed = true;
             return;
         }
-        match writer.write(&self.pending).await {
-            Ok(count @ 1..) => {
-                self.pending.advance(count);
-                self.taken += u64::try_from(count).unwrap_or(0);
-            }
+        if let Ok(count @ 1..) = writer.write(&self.pending).await {
+            self.pending.advance(count);
+            self.taken += u64::try_from(count).unwrap_or(0);
+        } else {
             // A command that takes no more is no error: it will end.
-            Ok(0) | Err(_) => {
-                self.pending.clear();
-                self.closed = true;
-            }
+            self.pending.clear();
+            self.closed = true;
         }
     }
 

@@ -13,7 +13,7 @@ use crate::lab::{Lab, text};
 const WINDOW: usize = 256 * 1024;
 const CHUNK: usize = 64 * 1024;
 /// No case takes longer, however slow the machine; a hang is a failure with a name.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Death in the terms that both transports know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Case {
             command,
             workdir: None,
             env: Vec::new(),
-            options: Options { timeout: Some(Duration::from_secs(60)), ..Options::default() },
+            options: Options { timeout: Some(Duration::from_mins(1)), ..Options::default() },
             input: None,
             stdout: Want::Exactly(Vec::new()),
             stderr: Want::Exactly(Vec::new()),

@@ -8,14 +8,14 @@ use crate::lab::Lab;
 
 /// `printf` octal escapes of these bytes.
 fn octal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("\\{byte:03o}")).collect()
+    bytes.iter().map(|byte| format!("\\{byte:03o}")).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]
 async fn bytes_arrive_as_written() {
     let lab = Lab::new().await;
     let all: Vec<u8> = (0..=255).collect();
-    let numbers = |prefix: &str| (0..200).map(|i| format!("{prefix}{i}\n")).collect::<String>();
+    let numbers = |prefix: &str| (0..200).map(|i| format!("{prefix}{i}\n")).collect::<Vec<_>>().concat();
     let cases = vec![
         sh("nothing", "true"),
         sh("nothing but a status", "exit 3").status(3),
@@ -56,8 +56,11 @@ async fn characters_may_be_cut_anywhere() {
             .out(text)
     };
     let mut cases: Vec<_> = (1..text.len()).step_by(2).map(cut).collect();
-    let single: String =
-        text.iter().map(|byte| format!("printf '{}'; sleep 0.01;", octal(&[*byte]))).collect();
+    let single = text
+        .iter()
+        .map(|byte| format!("printf '{}'; sleep 0.01;", octal(&[*byte])))
+        .collect::<Vec<_>>()
+        .concat();
     cases.push(sh("byte by byte", single).out(text));
     table(&lab, cases).await;
 }

@@ -70,8 +70,7 @@ async fn a_memory_limit_is_named() {
 
 #[tokio::test]
 async fn a_process_limit_is_named() {
-    let lab =
-        Lab::configured(r#"{ agents: { defaults: { sandbox: { docker: { pidsLimit: 24 } } } } }"#).await;
+    let lab = Lab::configured("{ agents: { defaults: { sandbox: { docker: { pidsLimit: 24 } } } } }").await;
     let many = "i=0; while [ $i -lt 60 ]; do sleep 3 & i=$((i+1)); done; wait";
     let done = lab.init.exec(many).await.unwrap();
     assert_eq!((done.outcome.death, done.outcome.certainty), (Death::Pids, Certainty::Certain), "{done:?}");

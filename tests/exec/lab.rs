@@ -201,7 +201,7 @@ pub(crate) async fn finish(mut running: Running) -> Collected {
     loop {
         match running.next().await.unwrap() {
             creel::runner::Progress::Output(creel::wire::Stream::Stdout, data) => {
-                stdout.extend_from_slice(&data)
+                stdout.extend_from_slice(&data);
             }
             creel::runner::Progress::Output(_, data) => stderr.extend_from_slice(&data),
             creel::runner::Progress::Done(outcome) => {

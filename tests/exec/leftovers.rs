@@ -33,7 +33,7 @@ async fn a_background_child_does_not_hang_the_result() {
     ];
     let start = Instant::now();
     let results = table(&lab, cases).await;
-    assert!(start.elapsed() < Duration::from_secs(60));
+    assert!(start.elapsed() < Duration::from_mins(1));
     for [init, _] in &results {
         let processes = init.outcome.processes.unwrap();
         assert!(processes.proven_gone, "{processes:?}");

@@ -12,7 +12,7 @@ use crate::lab::{Lab, finish, read_until, text};
 fn on_terminal(sandbox: &Sandbox, text: &str) -> Call {
     let mut call = sandbox.call(text);
     call.options.tty = Some((31, 99));
-    call.options.timeout = Some(Duration::from_secs(60));
+    call.options.timeout = Some(Duration::from_mins(1));
     call
 }
 
