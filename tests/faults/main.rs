@@ -14,6 +14,7 @@ mod container;
 mod engine_restart;
 mod home;
 mod hostile;
+mod last_words;
 mod owner;
 mod private_engine;
 mod processes;
