@@ -120,9 +120,7 @@ async fn garbage_from_the_host_costs_its_own_connection() {
     noise.push([&[4, 0, 0, 0, 250, 0], b"none".as_slice()].concat());
     noise.push([&[4, 0, 0, 0, 1, 0x80], b"none".as_slice()].concat());
     noise.push(
-        std::iter::repeat_n([&[0, 250, 0, 0, 2, 1], [7_u8; 64_000].as_slice()].concat(), 80)
-            .flatten()
-            .collect(),
+        std::iter::repeat_n([vec![0, 250, 0, 0, 2, 1], vec![7_u8; 64_000]].concat(), 80).flatten().collect(),
     );
     for (number, bytes) in noise.iter().enumerate() {
         for greeting in [&[] as &[u8], &hello] {
