@@ -41,7 +41,7 @@ async fn strangers_that_dial_are_refused_and_init_is_met() {
         let said = finish(&mut attacker).await;
         assert!(said.contains("dialled some"), "{attack}: the attack was none: {said}");
         assert_eq!(names(&rendezvous), Vec::<String>::new(), "stale sockets");
-        println!("{attack}: met {met} times");
+        println!("{attack}: met {met}, given up {flooded}");
     }
     drop(sandbox);
     home.assert_nothing_leaks().await;
