@@ -1,12 +1,7 @@
 //! Sandboxes under attack and under failure, on a real engine: hostile commands, hostile neighbours, dead owners,
 //! dead engines, many callers at once. Every test ends with a look at what is left: nothing may be.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test crate: a failure here is a failed test, and child processes report on standard output"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test crate: a failure here is a failed test")]
 
 mod callers;
 mod child;
@@ -14,6 +9,7 @@ mod container;
 mod engine_restart;
 mod home;
 mod hostile;
+mod last_words;
 mod owner;
 mod private_engine;
 mod processes;
