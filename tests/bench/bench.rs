@@ -1,0 +1,89 @@
+//! Measures creel against its bounds (`docs/specification.md`), each with its control in the same run.
+//!
+//! `cargo bench --bench creel -- [--quick] [ROW…]`. Needs a container engine, creel-init (`make init`), and root for
+//! `init-rss`. Exits with 1 where a bound is missed (not with `--quick`) and with 2 where something could not be
+//! measured.
+
+mod cold;
+mod control;
+mod exec;
+mod ground;
+mod memory;
+mod report;
+mod row;
+mod stats;
+mod stream;
+
+use std::process::ExitCode;
+
+use creel::image::Recipe;
+
+use crate::ground::{Ground, Scale};
+use crate::row::Row;
+
+/// What a measurement returns.
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Names on the command line; all where none is given.
+const ROWS: [&str; 5] = ["exec-login-shell", "exec-rate", "stdout-stream", "cold-overhead", "init-rss"];
+
+fn main() -> ExitCode {
+    // cargo adds `--bench`.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let quick = args.iter().any(|arg| arg == "--quick");
+    let only: Vec<&str> = args.iter().map(String::as_str).filter(|arg| *arg != "--quick").collect();
+    if let Some(unknown) = only.iter().find(|name| !ROWS.contains(*name)) {
+        eprintln!("no row {unknown}; there are {}", ROWS.join(", "));
+        return ExitCode::from(2);
+    }
+    // One thread, as the command line has.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let measured = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(quick, &only)));
+    match measured {
+        Ok(missed) if missed == 0 || quick => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("could not measure: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Measures, reports, and returns how many bounds were missed.
+async fn run(quick: bool, only: &[&str]) -> Fallible<usize> {
+    let ground = Ground::new(if quick { Scale::Quick } else { Scale::Full }).await?;
+    let machine = report::Machine::look(&ground);
+    machine.warn();
+    let wanted = |ids: &[&str]| only.is_empty() || ids.iter().any(|id| only.contains(id));
+    let mut rows: Vec<Row> = Vec::new();
+    // First, while no other sandbox shares pages of creel-init with it.
+    if wanted(&["init-rss"]) {
+        rows.extend(memory::rows(&ground).await?);
+    }
+    if wanted(&["exec-login-shell", "exec-rate"]) {
+        for recipe in [Recipe::Minimal, Recipe::Sandbox] {
+            rows.extend(exec::rows(&ground, recipe).await?);
+        }
+    }
+    if wanted(&["stdout-stream"]) {
+        rows.extend(stream::rows(&ground).await?);
+    }
+    if wanted(&["cold-overhead"]) {
+        rows.extend(cold::rows(&ground).await?);
+    }
+    let place = |row: &Row| ROWS.iter().position(|id| *id == row.id);
+    rows.sort_by_key(place);
+    println!("{}", report::table(&rows));
+    if only.is_empty() {
+        let path = report::write_json(&machine, quick, &rows)?;
+        eprintln!("written: {}", path.display());
+        if !quick {
+            report::write_specification(&machine, &rows)?;
+        }
+    }
+    let missed = rows.iter().filter(|row| !row.ok).count();
+    if missed > 0 {
+        eprintln!("{missed} of {} bounds missed", rows.len());
+    }
+    Ok(missed)
+}
