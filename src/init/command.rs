@@ -175,6 +175,11 @@ impl Command {
                 self.usage = usage;
                 self.drain_at = Some(now + self.limits.drain);
             }
+            Notice::Last { status, usage, termed, killed } => {
+                self.ended = Some((status, now));
+                self.usage = usage;
+                self.conclude(Done { termed, killed, proven: true }, now);
+            }
             Notice::Done { usage, termed, killed, proven } => {
                 self.usage = usage;
                 self.conclude(Done { termed, killed, proven }, now);
@@ -240,7 +245,6 @@ impl Command {
         if self.failure.is_some() {
             self.outputs = [None, None];
         }
-        // Without leftovers the supervisor's last word is on its way: nothing to order.
         if self.ended.is_some() && !self.tree_gone() && self.kill_due.is_none() && self.leftovers > 0 {
             let waited = self.drain_at.is_some_and(|at| now >= at);
             if self.silent() || waited {

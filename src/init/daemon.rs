@@ -16,6 +16,8 @@ use super::command::{After, Command};
 use super::host::Host;
 use super::meet::Meet;
 use super::notice::Order;
+use super::spares::Spares;
+use crate::sys::AnonMap;
 use crate::wire::CommandId;
 
 /// Bytes read at once from a host.
@@ -80,8 +82,8 @@ pub(super) struct Daemon {
     pub(super) ids: BTreeMap<CommandId, u32>,
     pub(super) gauges: Gauges,
     pub(super) next_key: u32,
-    /// A supervisor that waits for the next command, and the socket to it.
-    pub(super) spare: Option<(Pid, OwnedFd)>,
+    /// Supervisors that wait for the next commands.
+    pub(super) spares: Spares,
     /// Supervisors of forgotten commands whose background processes were to be left alone. Without its socket a
     /// supervisor ends what is below it.
     pub(super) kept: Vec<(Pid, OwnedFd)>,
@@ -89,7 +91,8 @@ pub(super) struct Daemon {
     pub(super) stopping: Option<Instant>,
     idle: Duration,
     busy_at: Instant,
-    scratch: Vec<u8>,
+    /// Where bytes from hosts are read to; taken while that happens.
+    scratch: Option<AnonMap>,
 }
 
 impl Daemon {
@@ -112,12 +115,12 @@ impl Daemon {
             ids: BTreeMap::new(),
             gauges,
             next_key: 0,
-            spare: None,
+            spares: Spares::default(),
             kept: Vec::new(),
             stopping: None,
             idle,
             busy_at: Instant::now(),
-            scratch: vec![0; SCRATCH],
+            scratch: Some(AnonMap::new(SCRATCH)?),
         };
         daemon.watch(daemon.signals.as_fd(), Token::Signals, EpollFlags::EPOLLIN)?;
         daemon.watch(daemon.meet.as_fd(), Token::Meet, EpollFlags::EPOLLIN)?;
@@ -156,7 +159,7 @@ impl Daemon {
             Token::Meet => self.welcome(),
             Token::Host(key) => self.on_host(key, events),
             Token::Supervisor(key) => self.on_supervisor(key),
-            Token::Output(key, index) => self.on_output(key, index),
+            Token::Output(key, index) => self.on_output(key, index, events),
             Token::Input(key) => self.on_input(key),
         }
     }
@@ -192,7 +195,7 @@ impl Daemon {
             return false;
         }
         // Commands that came through the engine's exec API are not in the table, but they are in `/proc`.
-        let ours = |pid: i32| pid == 1 || self.spare.as_ref().is_some_and(|(spare, _)| spare.as_raw() == pid);
+        let ours = |pid: i32| pid == 1 || self.spares.contains(Pid::from_raw(pid));
         let others = super::tree::all().iter().any(|process| !process.zombie && !ours(process.pid));
         if others {
             self.busy_at = now;
@@ -214,19 +217,19 @@ impl Daemon {
     }
 
     fn on_host(&mut self, key: u32, events: EpollFlags) {
-        let Some(mut host) = self.hosts.remove(&key) else { return };
-        if events.contains(EpollFlags::EPOLLOUT) {
-            host.blocked = false;
-        }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let read = host.read(&mut scratch, |host, message| self.on_message(key, host, message));
-        self.scratch = scratch;
-        match read {
-            Ok(_) => {
-                self.hosts.insert(key, host);
+        let Some(mut scratch) = self.scratch.take() else { return };
+        if let Some(mut host) = self.hosts.remove(&key) {
+            if events.contains(EpollFlags::EPOLLOUT) {
+                host.blocked = false;
             }
-            Err(_) => self.farewell(key, host),
+            match host.read(&mut scratch, |host, message| self.on_message(key, host, message)) {
+                Ok(_) => {
+                    self.hosts.insert(key, host);
+                }
+                Err(_) => self.farewell(key, host),
+            }
         }
+        self.scratch = Some(scratch);
     }
 
     /// A host is gone: its commands wait for another owner, or for their lease to end.

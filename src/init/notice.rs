@@ -20,10 +20,21 @@ pub(super) enum Notice {
     Ended {
         /// Raw wait status.
         status: i32,
-        /// Descendants still alive; 0 means that the supervisor ends now too.
+        /// Descendants still alive, at least one.
         leftovers: u32,
         /// Usage so far.
         usage: Usage,
+    },
+    /// The command's own process ended with this wait status, and by the kernel's word no descendant is left.
+    Last {
+        /// Raw wait status.
+        status: i32,
+        /// Usage of all.
+        usage: Usage,
+        /// Processes sent TERM.
+        termed: u32,
+        /// Processes sent KILL.
+        killed: u32,
     },
     /// No descendant is left, or (not `proven`) the supervisor has given up.
     Done {
@@ -60,6 +71,9 @@ impl Notice {
             Self::Ended { status, leftovers, usage } => {
                 pack(3, [word(status), u64::from(leftovers), 0], usage)
             }
+            Self::Last { status, usage, termed, killed } => {
+                pack(5, [word(status), u64::from(termed), u64::from(killed)], usage)
+            }
             Self::Done { usage, termed, killed, proven } => {
                 pack(4, [u64::from(termed), u64::from(killed), u64::from(proven)], usage)
             }
@@ -80,6 +94,7 @@ impl Notice {
             1 => Self::Spawned(signed(a)),
             2 => Self::Failed(signed(a), signed(b)),
             3 => Self::Ended { status: signed(a), leftovers: small(b), usage },
+            5 => Self::Last { status: signed(a), usage, termed: small(b), killed: small(c) },
             _ => Self::Done { usage, termed: small(a), killed: small(b), proven: c == 1 },
         }))
     }

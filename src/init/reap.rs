@@ -45,8 +45,7 @@ impl Daemon {
     }
 
     fn on_child(&mut self, pid: Pid, status: i32, usage: Usage, now: Instant) {
-        if self.spare.as_ref().is_some_and(|(spare, _)| *spare == pid) {
-            self.spare = None;
+        if self.spares.remove(pid) {
             return;
         }
         self.kept.retain(|(kept, _)| *kept != pid);
@@ -69,7 +68,7 @@ impl Daemon {
     }
 
     fn on_stopped(&mut self, pid: Pid) {
-        if self.spare.as_ref().is_some_and(|(spare, _)| *spare == pid) {
+        if self.spares.contains(pid) {
             // Reaped as ended, and replaced then.
             let _ = kill(pid, Signal::SIGKILL);
             return;
@@ -95,8 +94,10 @@ impl Daemon {
             match Notice::receive(socket.as_fd()) {
                 Ok(Some(notice)) => {
                     command.note(notice, now);
-                    if let Notice::Spawned(pid) = notice {
-                        self.tell_started(key, pid);
+                    match notice {
+                        Notice::Spawned(pid) => self.tell_started(key, pid),
+                        Notice::Last { .. } => self.take_back(key),
+                        _ => {}
                     }
                 }
                 Ok(None) => return,
@@ -108,6 +109,14 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// The command's supervisor waits for another.
+    fn take_back(&mut self, key: u32) {
+        let Some(command) = self.commands.get_mut(&key) else { return };
+        let Some(socket) = command.socket.take() else { return };
+        let _ = self.epoll.delete(socket.as_fd());
+        self.spares.put(command.supervisor, socket);
     }
 
     fn tell_started(&mut self, key: u32, pid: i32) {
@@ -132,7 +141,8 @@ impl Daemon {
             .values()
             .filter(|command| command.lost.is_none() && command.done.is_none())
             .map(|command| command.supervisor)
-            .chain(self.spare.iter().chain(&self.kept).map(|(supervisor, _)| *supervisor))
+            .chain(self.spares.pids())
+            .chain(self.kept.iter().map(|(kept, _)| *kept))
             .collect();
         for command in self.commands.values_mut().filter(|command| due(command)) {
             let found = tree::attributable(&table, command.supervisor, &command.marker, &supervisors);

@@ -7,7 +7,6 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, pipe2};
 
@@ -15,9 +14,10 @@ use super::command::{Command, Input, Limits, Subscriber, Tap};
 use super::daemon::{Daemon, Token};
 use super::facts;
 use super::host::Host;
+use super::packet::Packet;
 use super::ring::Ring;
-use super::supervisor::{Prepared, Work, supervise};
-use crate::sys::{self, Forked, Usage};
+use super::spares::fork_supervisor;
+use crate::sys::{self, Usage};
 use crate::wire::{Cause, CommandId, Entry, FromInit, Hello, Refusal, Spawn, ToInit, VERSION};
 
 /// Commands that run at a time.
@@ -117,23 +117,27 @@ impl Daemon {
 
     /// Makes the pipes, forks the supervisor and enters the command into the table.
     fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
-        let prepared = prepare(spawn)?;
+        let marker = marker(spawn.id)?;
+        let packet = Packet::of(spawn, &marker)?;
         let (theirs, outputs, input) = plumb(spawn)?;
         // What others were refused or lost since the last command is not held against this one.
         let before = self.gauges.read();
         let now = Instant::now();
-        let spare = self.spare.take().filter(|(_, socket)| prepared.hand_over(&theirs, socket.as_fd()));
-        let (supervisor, socket) = match spare {
+        let (supervisor, socket) = match self.spares.hand_over(&packet, &theirs) {
             Some(spare) => {
                 drop(theirs);
                 spare
             }
-            None => fork_supervisor(Some((prepared, theirs)))?,
+            None => fork_supervisor(Some((packet, theirs)))?,
         };
         let key = self.key();
         let mut alone = true;
         for other in self.commands.values_mut().filter(|command| command.exit.is_none()) {
-            (other.alone, alone) = (false, false);
+            alone = false;
+            // Written only where it changes: a page that is written has to be copied for every supervisor.
+            if other.alone {
+                other.alone = false;
+            }
         }
         let capacity = usize::try_from(spawn.ring).unwrap_or(*RING.end()).clamp(*RING.start(), *RING.end());
         let command = Command {
@@ -142,7 +146,7 @@ impl Daemon {
             supervisor,
             socket: Some(socket),
             pid: 0,
-            marker: marker(spawn.id)?,
+            marker,
             outputs,
             input,
             input_closed: None,
@@ -173,10 +177,11 @@ impl Daemon {
         Ok(())
     }
 
-    /// Keeps one supervisor waiting, so that the next command does not wait for a fork. Without one it just does.
+    /// Keeps a supervisor waiting. Without one, the next command waits for a fork.
     pub(super) fn stock_up(&mut self) {
-        if self.spare.is_none() && self.stopping.is_none() {
-            self.spare = fork_supervisor(None).ok();
+        if self.stopping.is_none() {
+            let live = self.commands.values().filter(|command| command.done.is_none()).count();
+            self.spares.stock(live);
         }
     }
 
@@ -234,46 +239,8 @@ impl Daemon {
     }
 }
 
-/// Forks a supervisor, with work or to wait for some.
-fn fork_supervisor(work: Option<Work>) -> nix::Result<(Pid, OwnedFd)> {
-    let (near, far) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
-    match sys::fork()? {
-        Forked::Child => supervise(work, &far),
-        Forked::Parent(pid) => Ok((pid, near)),
-    }
-}
-
 fn marker(id: CommandId) -> nix::Result<CString> {
     CString::new(format!("CREEL_COMMAND_ID={id}")).map_err(|_| Errno::EINVAL)
-}
-
-/// Checks a request and puts it into the kernel's form.
-fn prepare(spawn: &Spawn) -> nix::Result<Prepared> {
-    let texts = |list: &[Vec<u8>]| -> nix::Result<Vec<CString>> {
-        list.iter().map(|text| CString::new(text.as_slice()).map_err(|_| Errno::EINVAL)).collect()
-    };
-    let argv = texts(&spawn.argv)?;
-    let program = spawn.argv.first().filter(|program| !program.is_empty()).ok_or(Errno::EINVAL)?;
-    let mut env = texts(&spawn.env)?;
-    env.push(marker(spawn.id)?);
-    let candidates = if program.contains(&b'/') {
-        vec![program.clone()]
-    } else {
-        let path = spawn.env.iter().rev().find_map(|entry| entry.strip_prefix(b"PATH="));
-        let dirs = path.unwrap_or(b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        dirs.split(|byte| *byte == b':')
-            .map(|dir| if dir.is_empty() { b"." } else { dir })
-            .map(|dir| [dir, b"/", program.as_slice()].concat())
-            .collect()
-    };
-    let cwd = if spawn.cwd.is_empty() { b"/".to_vec() } else { spawn.cwd.clone() };
-    Ok(Prepared {
-        candidates: texts(&candidates)?,
-        argv,
-        env,
-        cwd: CString::new(cwd).map_err(|_| Errno::EINVAL)?,
-        terminal: spawn.pty != (0, 0),
-    })
 }
 
 type Plumbing = ([OwnedFd; 3], [Option<Tap>; 2], Option<Input>);

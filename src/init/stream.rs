@@ -19,11 +19,16 @@ const END_OF_INPUT: &[u8] = b"\x04";
 
 impl Daemon {
     /// A command has printed something, or closed a stream.
-    pub(super) fn on_output(&mut self, key: u32, index: usize) {
+    pub(super) fn on_output(&mut self, key: u32, index: usize, events: EpollFlags) {
         let Some(command) = self.commands.get_mut(&key) else { return };
         let stream = if index == 0 { Stream::Stdout } else { Stream::Stderr };
         let Some(Some(tap)) = command.outputs.get(index) else { return };
-        let read = command.ring.fill(stream, |slices| nix::sys::uio::readv(&tap.fd, slices));
+        // Closed and empty: most commands print to one stream at most, and a ring is not mapped for nothing.
+        let read = if events == EpollFlags::EPOLLHUP {
+            Ok(0)
+        } else {
+            command.ring.fill(stream, |slices| nix::sys::uio::readv(&tap.fd, slices))
+        };
         match read {
             Ok(count) if count > 0 => command.printed(Instant::now()),
             Err(Errno::EAGAIN | Errno::EINTR) => {}
@@ -201,7 +206,10 @@ impl Daemon {
         let owner = |command: &Command| command.subscribers.iter().any(|one| one.host == key && one.owner);
         for command in self.commands.values_mut().filter(|command| owner(command)) {
             let id = command.id;
-            if let Some(offset) = command.input_closed.take() {
+            // Not `take`: that writes even where there is nothing, and every page that is written has to be copied
+            // for every supervisor.
+            if let Some(offset) = command.input_closed {
+                command.input_closed = None;
                 host.say(&FromInit::StdinTaken { id, offset, closed: true });
             }
             let Some(input) = &mut command.input else { continue };

@@ -1,148 +1,113 @@
 //! The process between PID 1 and a command: session leader and subreaper, so that every descendant stays below it.
 //!
-//! It dies with the command. It holds nothing but the socket to PID 1; the pipes are PID 1's.
+//! It has one command at a time, and a next one only when nothing of the last is left. It holds nothing but the
+//! socket to PID 1; the pipes are PID 1's.
 
-use std::ffi::{CStr, CString};
-use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::{Pid, getpid};
 
 use super::notice::{Notice, Order};
+use super::packet::{MAX_PACKET, Packet, View};
 use super::tree;
-use crate::sys::{self, Reaped, SpawnPlan, SpawnStage, Usage};
+use crate::sys::{self, Reaped, SpawnFailure, SpawnPlan, SpawnStage, Usage};
 
 /// How often a tree that is being killed is looked at again.
 const SWEEP: Duration = Duration::from_millis(5);
 /// After this long without an empty tree the supervisor reports that it could not prove the end.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
-/// A command of this many bytes is handed to a waiting supervisor; a larger one gets a supervisor of its own.
-const MAX_WORK: usize = 64 * 1024;
 /// A command that has ended by then is not announced before its end.
-const ANNOUNCE_AFTER: Duration = Duration::from_millis(2);
-
-/// A command in the form that the kernel wants, made before the fork.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Prepared {
-    /// Paths to try.
-    pub(super) candidates: Vec<CString>,
-    /// Arguments.
-    pub(super) argv: Vec<CString>,
-    /// Environment.
-    pub(super) env: Vec<CString>,
-    /// Working directory.
-    pub(super) cwd: CString,
-    /// The first of the three descriptors is a terminal.
-    pub(super) terminal: bool,
-}
+const ANNOUNCE_AFTER: Duration = Duration::from_millis(10);
 
 /// A command and its three descriptors.
-pub(super) type Work = (Prepared, [OwnedFd; 3]);
+pub(super) type Work = (Packet, [OwnedFd; 3]);
 
-impl Prepared {
-    /// Hands the command and its descriptors to a waiting supervisor. False when it is too large or nobody waits.
-    pub(super) fn hand_over(&self, stdio: &[OwnedFd; 3], socket: BorrowedFd<'_>) -> bool {
-        let packet = self.pack();
-        if packet.len() > MAX_WORK {
-            return false;
-        }
-        let fds = stdio.each_ref().map(AsRawFd::as_raw_fd);
-        let rights = [ControlMessage::ScmRights(&fds)];
-        let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
-        let sent = sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&packet)], &rights, flags, None);
-        sent.is_ok_and(|count| count == packet.len())
-    }
+type Started = Result<Pid, SpawnFailure>;
 
-    /// A line of counts, then every text with its NUL.
-    fn pack(&self) -> Vec<u8> {
-        let counts = [self.candidates.len(), self.argv.len(), usize::from(self.terminal)];
-        let mut packet: Vec<u8> = counts.into_iter().flat_map(|count| (count as u64).to_le_bytes()).collect();
-        let texts = self.candidates.iter().chain(&self.argv).chain([&self.cwd]).chain(&self.env);
-        for text in texts {
-            packet.extend_from_slice(text.as_bytes_with_nul());
-        }
-        packet
-    }
-
-    fn unpack(packet: &[u8]) -> Option<Self> {
-        let (head, texts) = packet.split_at_checked(24)?;
-        let mut counts =
-            head.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?)));
-        let (candidates, argv, terminal) = (counts.next()?, counts.next()?, counts.next()?);
-        let mut texts =
-            texts.split_inclusive(|byte| *byte == 0).filter_map(|text| CStr::from_bytes_with_nul(text).ok());
-        let mut take = |count: u64| -> Vec<CString> {
-            texts.by_ref().take(usize::try_from(count).unwrap_or(0)).map(CStr::to_owned).collect()
-        };
-        let (candidates, argv, cwd) = (take(candidates), take(argv), take(1).pop()?);
-        let env = take(u64::MAX);
-        Some(Self { candidates, argv, env, cwd, terminal: terminal == 1 })
-    }
+fn start(packet: &[u8], stdio: &[OwnedFd; 3]) -> Option<Started> {
+    let view = View::of(packet)?;
+    Some(sys::spawn(&SpawnPlan {
+        candidates: view.candidates(),
+        argv: view.argv(),
+        env: view.env(),
+        cwd: view.cwd(),
+        stdio: stdio.each_ref().map(OwnedFd::as_fd),
+        terminal: view.terminal,
+    }))
 }
 
-/// Waits for a command from PID 1; `None` when PID 1 has no use for this supervisor any more.
-fn await_work(socket: BorrowedFd<'_>) -> Option<Work> {
-    let mut buffer = sys::AnonMap::new(MAX_WORK).ok()?;
-    let mut rights = nix::cmsg_space!([std::os::fd::RawFd; 3]);
-    let mut slices = [IoSliceMut::new(&mut buffer)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut rights), flags).ok()?;
-    let count = message.bytes;
-    let fds = message.cmsgs().ok()?.find_map(|message| match message {
-        ControlMessageOwned::ScmRights(fds) => Some(fds),
-        _ => None,
-    })?;
-    let stdio: Vec<OwnedFd> = fds.into_iter().map(sys::adopt).collect();
-    Some((Prepared::unpack(buffer.get(..count)?)?, stdio.try_into().ok()?))
+/// Waits for a command from PID 1 and starts it; `None` when PID 1 has no use for this supervisor any more.
+fn start_next(socket: BorrowedFd<'_>) -> Option<Started> {
+    let mut buffer = sys::AnonMap::new(MAX_PACKET).ok()?;
+    loop {
+        let mut rights = nix::cmsg_space!([RawFd; 3]);
+        let mut slices = [IoSliceMut::new(&mut buffer)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut rights), flags).ok()?;
+        let count = message.bytes;
+        let fds = message.cmsgs().ok()?.find_map(|message| match message {
+            ControlMessageOwned::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        match fds {
+            Some(fds) => {
+                // The pipes' other ends are PID 1's; a copy left here would keep them from ever ending.
+                let fds: [RawFd; 3] = fds.try_into().ok()?;
+                return start(buffer.get(..count)?, &fds.map(sys::adopt));
+            }
+            None if count == 0 => return None,
+            // An order for the last command that crossed with the news of its end.
+            None => {}
+        }
+    }
 }
 
 /// Runs the supervisor in the forked copy of PID 1 and ends it. Never returns.
 ///
-/// With `work` it starts that at once; without, it is a spare that waits for [`Prepared::hand_over`], so that the
-/// fork and the set-up are done before a command comes.
+/// With `work` it starts that at once; without, it is a spare that waits for [`Packet::hand_over`], so that the
+/// fork and the set-up are done before a command comes. When a command has ended with all its descendants it waits
+/// for the next: nothing of the one is left that the other could meet.
 pub(super) fn supervise(work: Option<Work>, socket: &OwnedFd) -> ! {
     let mut keep = vec![socket.as_raw_fd()];
     keep.extend(work.iter().flat_map(|(_, stdio)| stdio.each_ref().map(AsRawFd::as_raw_fd)));
     sys::close_all_except(&keep);
+    let socket = socket.as_fd();
     let _ = nix::unistd::setsid();
-    let subreaper = nix::sys::prctl::set_child_subreaper(true);
+    if let Err(errno) = nix::sys::prctl::set_child_subreaper(true) {
+        // Without it a double fork would escape the kill: no command rather than one that cannot be ended.
+        Notice::Failed(SpawnStage::Setup as i32, errno as i32).send(socket);
+        sys::exit_now(1);
+    }
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     // Without the descriptor the loop still works, by its timer.
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).ok();
-    let Some((prepared, stdio)) = work.or_else(|| await_work(socket.as_fd())) else { sys::exit_now(0) };
-    if let Err(errno) = subreaper {
-        // Without it a double fork would escape the kill: no command rather than one that cannot be ended.
-        Notice::Failed(SpawnStage::Setup as i32, errno as i32).send(socket.as_fd());
-        sys::exit_now(1);
-    }
-    let plan = SpawnPlan {
-        candidates: &prepared.candidates,
-        argv: &prepared.argv,
-        env: &prepared.env,
-        cwd: Some(&prepared.cwd),
-        stdio: stdio.each_ref().map(OwnedFd::as_fd),
-        terminal: prepared.terminal,
-    };
-    let started = sys::spawn(&plan);
-    // The pipes' other ends are PID 1's; a copy here would keep them from ever ending.
-    drop(stdio);
-    match started {
-        Ok(pid) => Supervisor::new(socket.as_fd(), pid, signals).run(),
-        Err(failure) => Notice::Failed(failure.stage as i32, failure.errno as i32).send(socket.as_fd()),
+    let mut first = work.and_then(|(packet, stdio)| start(packet.bytes(), &stdio));
+    while let Some(started) = first.take().or_else(|| start_next(socket)) {
+        let goes_on = match started {
+            Ok(pid) => Supervisor::new(socket, pid, signals.as_ref()).run(),
+            Err(failure) => {
+                Notice::Failed(failure.stage as i32, failure.errno as i32).send(socket);
+                false
+            }
+        };
+        if !goes_on {
+            break;
+        }
     }
     sys::exit_now(0)
 }
 
 struct Supervisor<'a> {
     socket: BorrowedFd<'a>,
-    signals: Option<SignalFd>,
+    signals: Option<&'a SignalFd>,
     main: Pid,
     announce_at: Option<Instant>,
     main_ended: bool,
@@ -152,6 +117,17 @@ struct Supervisor<'a> {
     killed: u32,
 }
 
+/// What is left of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// Processes.
+    Some,
+    /// Nothing, since the end of its own process.
+    Nothing,
+    /// Nothing any more; the end of its own process had been reported before.
+    Reported,
+}
+
 /// The tree is being ended.
 struct Ending {
     kill_at: Instant,
@@ -159,7 +135,7 @@ struct Ending {
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(socket: BorrowedFd<'a>, main: Pid, signals: Option<SignalFd>) -> Self {
+    fn new(socket: BorrowedFd<'a>, main: Pid, signals: Option<&'a SignalFd>) -> Self {
         Self {
             socket,
             signals,
@@ -173,18 +149,25 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn run(mut self) {
-        while !self.reap() {
-            let mut fds = vec![PollFd::new(self.socket, PollFlags::POLLIN)];
-            fds.extend(self.signals.as_ref().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
+    /// True when it ended without a rest and can make room for the next.
+    fn run(mut self) -> bool {
+        loop {
+            match self.reap() {
+                Left::Nothing => return true,
+                Left::Reported => return false,
+                Left::Some => {}
+            }
+            let signals = self.signals.map_or(self.socket, |signals| signals.as_fd());
+            let mut fds = [self.socket, signals].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
             let _ = poll(&mut fds, self.wait());
-            if let Some(signals) = &self.signals {
+            if let Some(signals) = self.signals {
                 let _ = signals.read_signal();
             }
             self.announce();
             self.orders();
             if self.sweep() {
-                return self.done(false);
+                self.done(false);
+                return false;
             }
         }
     }
@@ -194,6 +177,8 @@ impl<'a> Supervisor<'a> {
         if self.announce_at.is_some_and(|at| Instant::now() >= at) {
             self.announce_at = None;
             Notice::Spawned(self.main.as_raw()).send(self.socket);
+            // The command may run for hours, and its text and environment are not needed any more.
+            sys::trim_heap();
         }
     }
 
@@ -208,8 +193,8 @@ impl<'a> Supervisor<'a> {
         PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)
     }
 
-    /// Takes every child that ended. True when there is none left and the last word has been said.
-    fn reap(&mut self) -> bool {
+    /// Takes every child that ended, and says the last word when there is none left.
+    fn reap(&mut self) -> Left {
         let mut main_status = None;
         let empty = loop {
             match sys::reap(false) {
@@ -224,14 +209,23 @@ impl<'a> Supervisor<'a> {
                 Ok(Reaped::Nothing | Reaped::Stopped(_)) | Err(_) => break false,
             }
         };
-        if let Some(status) = main_status {
-            let leftovers = if empty { 0 } else { count(&living()).max(1) };
-            Notice::Ended { status, leftovers, usage: self.usage }.send(self.socket);
+        match (main_status, empty) {
+            (Some(status), true) => {
+                let (usage, termed, killed) = (self.usage, self.termed, self.killed);
+                Notice::Last { status, usage, termed, killed }.send(self.socket);
+                return Left::Nothing;
+            }
+            (Some(status), false) => {
+                let leftovers = count(&living()).max(1);
+                Notice::Ended { status, leftovers, usage: self.usage }.send(self.socket);
+            }
+            (None, true) => {
+                self.done(true);
+                return Left::Reported;
+            }
+            (None, false) => {}
         }
-        if empty {
-            self.done(true);
-        }
-        empty
+        Left::Some
     }
 
     fn done(&self, proven: bool) {
@@ -319,23 +313,4 @@ fn freeze() -> Vec<Pid> {
 
 fn count(pids: &[Pid]) -> u32 {
     u32::try_from(pids.len()).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_survives_the_socket() {
-        let text = |text: &str| CString::new(text).unwrap();
-        let work = Prepared {
-            candidates: vec![text("/bin/sh"), text("/usr/bin/sh")],
-            argv: vec![text("sh"), text(""), text("a b")],
-            env: vec![text("A=1"), text("B=")],
-            cwd: text("/workspace"),
-            terminal: true,
-        };
-        assert_eq!(Prepared::unpack(&work.pack()), Some(work));
-        assert_eq!(Prepared::unpack(b"short"), None);
-    }
 }

@@ -8,9 +8,10 @@ use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// A private, zeroed, lazily filled block of memory.
+/// A private, zeroed, lazily filled block of memory. A forked child does not get it: it would hold on to pages that
+/// it never reads, and its parent would copy each of them at the next write.
 #[derive(Debug)]
 pub struct AnonMap {
     start: NonNull<u8>,
@@ -25,15 +26,15 @@ impl AnonMap {
         let start = unsafe {
             mmap_anonymous(None, size, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE)?
         };
+        // SAFETY: the range is the mapping just made. A child that still touched it would fault, not misbehave.
+        let _ = unsafe { madvise(start.cast(), size.get(), MmapAdvise::MADV_DONTFORK) };
         Ok(Self { start: start.cast(), len: size.get() })
     }
 
     /// Gives the pages back to the kernel; the next read sees zeroes.
     pub fn discard(&mut self) {
         // SAFETY: the whole range belongs to this private anonymous mapping, and `&mut self` excludes readers.
-        let _ = unsafe {
-            nix::sys::mman::madvise(self.start.cast(), self.len, nix::sys::mman::MmapAdvise::MADV_DONTNEED)
-        };
+        let _ = unsafe { madvise(self.start.cast(), self.len, MmapAdvise::MADV_DONTNEED) };
     }
 }
 
@@ -61,3 +62,12 @@ impl Drop for AnonMap {
 
 // SAFETY: the mapping is owned memory like a Box<[u8]>; nothing about it is tied to a thread.
 unsafe impl Send for AnonMap {}
+
+/// Gives what is free on the heap back to the kernel, where the C library can.
+pub fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it touches nothing but the allocator's own free memory.
+    unsafe {
+        nix::libc::malloc_trim(0);
+    }
+}

@@ -4,7 +4,7 @@
     reason = "clone with CLONE_VFORK and the calls between it and execve have no safe form"
 )]
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 
 use nix::errno::Errno;
@@ -15,11 +15,11 @@ use nix::unistd::Pid;
 #[derive(Debug)]
 pub struct SpawnPlan<'a> {
     /// Paths to try in turn as execvp does; the first that exists wins.
-    pub candidates: &'a [CString],
+    pub candidates: &'a [&'a CStr],
     /// Arguments, the program's name first.
-    pub argv: &'a [CString],
+    pub argv: &'a [&'a CStr],
     /// Environment as `NAME=value`.
-    pub env: &'a [CString],
+    pub env: &'a [&'a CStr],
     /// Working directory, entered before the program is looked up.
     pub cwd: Option<&'a CStr>,
     /// Standard input, output and error.
@@ -118,7 +118,7 @@ pub fn spawn(plan: &SpawnPlan<'_>) -> Result<Pid, SpawnFailure> {
     Err(SpawnFailure { stage, errno: Errno::from_raw(shared.failed_errno) })
 }
 
-fn null_terminated(texts: &[CString]) -> Vec<*const libc::c_char> {
+fn null_terminated(texts: &[&CStr]) -> Vec<*const libc::c_char> {
     texts.iter().map(|text| text.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
 }
 

@@ -42,7 +42,16 @@ pub(crate) async fn rows(ground: &Ground) -> Fallible<Vec<Row>> {
     eprintln!("idle creel-init: {}", each.join("; "));
     let before = sum(&idle);
     let floor = floor(&sandbox, pid1).await?;
-    let busy = sum(&live(&sandbox, pid1).await?);
+    let busy = live(&sandbox, pid1).await?;
+    let supervisors = busy.iter().filter(|(pid, _)| *pid != pid1);
+    let (least, most) = supervisors.fold((u64::MAX, 0), |(least, most), (_, memory)| {
+        (least.min(memory.anonymous_once), most.max(memory.anonymous_once))
+    });
+    let first = busy.first().map_or(0, |(_, memory)| memory.anonymous_once);
+    eprintln!(
+        "with {LIVE} commands: PID 1 has {first} KiB of anonymous memory, supervisors {least} to {most} KiB"
+    );
+    let busy = sum(&busy);
     let size = std::fs::metadata(format!("/proc/{pid1}/exe"))?.len();
     sandbox.stop().await?;
     let per_command = number(busy.anonymous_once.saturating_sub(before.anonymous_once)) / f64::from(LIVE);

@@ -1,0 +1,181 @@
+//! A command on its way from PID 1 to a supervisor: one packet, in the form that the kernel wants.
+//!
+//! One allocation on the one side and none on the other: a supervisor shares its heap with PID 1 until either writes
+//! to it, and may live for hours.
+
+use std::ffi::CStr;
+use std::io::IoSlice;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+use crate::wire::Spawn;
+
+/// A larger command is not handed over: it gets a supervisor of its own.
+pub(super) const MAX_PACKET: usize = 64 * 1024;
+/// Counts of candidates and arguments, and whether there is a terminal.
+const HEAD: usize = 24;
+/// PATH of a command that has none.
+const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Counts, then every text with its NUL: paths to try, arguments, directory, environment.
+#[derive(Debug)]
+pub(super) struct Packet(Vec<u8>);
+
+impl Packet {
+    /// Checks a request and writes it down; `marker` joins its environment.
+    pub(super) fn of(spawn: &Spawn, marker: &CStr) -> nix::Result<Self> {
+        let program = spawn.argv.first().filter(|program| !program.is_empty()).ok_or(Errno::EINVAL)?;
+        let size: usize = spawn.argv.iter().chain(&spawn.env).map(|text| text.len() + 1).sum();
+        let mut packet = Self(Vec::with_capacity(size + 512));
+        packet.0.resize(HEAD, 0);
+        let candidates = packet.candidates(program, &spawn.env)?;
+        for text in &spawn.argv {
+            packet.push(&[text])?;
+        }
+        packet.push(&[if spawn.cwd.is_empty() { b"/" } else { &spawn.cwd }])?;
+        for text in &spawn.env {
+            packet.push(&[text])?;
+        }
+        packet.push(&[marker.to_bytes()])?;
+        let counts = [candidates, spawn.argv.len(), usize::from(spawn.pty != (0, 0))];
+        for (place, count) in packet.0.chunks_exact_mut(8).zip(counts) {
+            place.copy_from_slice(&(count as u64).to_le_bytes());
+        }
+        Ok(packet)
+    }
+
+    /// A name without a slash is looked for in PATH, as execvp does.
+    fn candidates(&mut self, program: &[u8], env: &[Vec<u8>]) -> nix::Result<usize> {
+        if program.contains(&b'/') {
+            self.push(&[program])?;
+            return Ok(1);
+        }
+        let path = env.iter().rev().find_map(|entry| entry.strip_prefix(b"PATH=")).unwrap_or(DEFAULT_PATH);
+        let mut count = 0;
+        for dir in path.split(|byte| *byte == b':') {
+            self.push(&[if dir.is_empty() { b"." } else { dir }, b"/", program])?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn push(&mut self, parts: &[&[u8]]) -> nix::Result<()> {
+        for part in parts {
+            if part.contains(&0) {
+                return Err(Errno::EINVAL);
+            }
+            self.0.extend_from_slice(part);
+        }
+        self.0.push(0);
+        Ok(())
+    }
+
+    /// The packet as it stands.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Hands the command and its descriptors to a waiting supervisor. False when it is too large or nobody waits.
+    pub(super) fn hand_over(&self, stdio: &[OwnedFd; 3], socket: BorrowedFd<'_>) -> bool {
+        if self.0.len() > MAX_PACKET {
+            return false;
+        }
+        let fds = stdio.each_ref().map(AsRawFd::as_raw_fd);
+        let rights = [ControlMessage::ScmRights(&fds)];
+        let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+        let sent = sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&self.0)], &rights, flags, None);
+        sent.is_ok_and(|count| count == self.0.len())
+    }
+}
+
+/// The texts of a packet, where they lie.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    texts: Vec<&'a CStr>,
+    candidates: usize,
+    argv: usize,
+    /// The first of the three descriptors is a terminal.
+    pub(super) terminal: bool,
+}
+
+impl<'a> View<'a> {
+    /// Reads a packet; `None` for anything else.
+    pub(super) fn of(packet: &'a [u8]) -> Option<Self> {
+        let (head, rest) = packet.split_at_checked(HEAD)?;
+        let mut counts = head
+            .chunks_exact(8)
+            .filter_map(|word| usize::try_from(u64::from_le_bytes(word.try_into().ok()?)).ok());
+        let (candidates, argv, terminal) = (counts.next()?, counts.next()?, counts.next()?);
+        // Sized at once: each piece that a growing list leaves behind may be another page.
+        let mut texts = Vec::with_capacity(rest.iter().filter(|byte| **byte == 0).count());
+        texts.extend(
+            rest.split_inclusive(|byte| *byte == 0).filter_map(|text| CStr::from_bytes_with_nul(text).ok()),
+        );
+        let complete = texts.len() > candidates.saturating_add(argv);
+        complete.then_some(Self { texts, candidates, argv, terminal: terminal == 1 })
+    }
+
+    /// Paths to try.
+    pub(super) fn candidates(&self) -> &[&'a CStr] {
+        self.texts.get(..self.candidates).unwrap_or_default()
+    }
+
+    /// Arguments.
+    pub(super) fn argv(&self) -> &[&'a CStr] {
+        self.texts.get(self.candidates..self.candidates + self.argv).unwrap_or_default()
+    }
+
+    /// Working directory.
+    pub(super) fn cwd(&self) -> Option<&'a CStr> {
+        self.texts.get(self.candidates + self.argv).copied()
+    }
+
+    /// Environment.
+    pub(super) fn env(&self) -> &[&'a CStr] {
+        self.texts.get(self.candidates + self.argv + 1..).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn texts(list: &[&str]) -> Vec<Vec<u8>> {
+        list.iter().map(|text| text.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn a_command_survives() {
+        let spawn = Spawn {
+            argv: texts(&["sh", "", "a b"]),
+            env: texts(&["PATH=/bin::/usr/bin", "B="]),
+            pty: (24, 80),
+            ..Spawn::default()
+        };
+        let packet = Packet::of(&spawn, c"ID=1").unwrap();
+        let view = View::of(packet.bytes()).unwrap();
+        assert_eq!(view.candidates(), [c"/bin/sh", c"./sh", c"/usr/bin/sh"]);
+        assert_eq!(view.argv(), [c"sh", c"", c"a b"]);
+        assert_eq!(view.cwd(), Some(c"/"));
+        assert_eq!(view.env(), [c"PATH=/bin::/usr/bin", c"B=", c"ID=1"]);
+        assert!(view.terminal);
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_express_is_refused() {
+        let refused = |argv: &[&str], env: &[&str]| {
+            let spawn = Spawn { argv: texts(argv), env: texts(env), ..Spawn::default() };
+            Packet::of(&spawn, c"ID=1").unwrap_err()
+        };
+        assert_eq!(refused(&[], &[]), Errno::EINVAL);
+        assert_eq!(refused(&[""], &[]), Errno::EINVAL);
+        assert_eq!(refused(&["a\0b"], &[]), Errno::EINVAL);
+        assert_eq!(refused(&["a"], &["B=\0"]), Errno::EINVAL);
+        assert!(View::of(b"short").is_none());
+        assert!(View::of(&[1; HEAD]).is_none());
+    }
+}
