@@ -5,6 +5,7 @@ pub mod engine;
 pub mod exec;
 pub mod images;
 pub mod sandbox;
+pub mod tools;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ enum Command {
     Demo(demo::Args),
     /// List, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
+    /// Show which tools a session has, and which rule took the others away.
+    Tools(tools::Args),
     /// Build and list sandbox images; no registry is needed.
     Images(ImagesArgs),
     /// The container engine: status, up, down.
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
             Command::Exec(args) => ExitCode::from(Box::pin(exec::run(*args)).await),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
+            Command::Tools(args) => tools::run(args),
             Command::Images(args) => {
                 let done = match args.common.places().await {
                     Ok((engine, state)) => images::run(args.images, &engine, &state).await,

@@ -3,6 +3,8 @@
 use super::exec::ExecLayer;
 use super::reader::{Block, Set};
 use super::sandbox::SandboxLayer;
+use super::tools;
+use crate::policy;
 use crate::session::AgentId;
 
 /// What the configuration says of one agent.
@@ -20,10 +22,12 @@ pub struct Agent {
     pub sandbox: SandboxLayer,
     /// Its `tools.exec` block.
     pub exec: ExecLayer,
+    /// Its `tools` block, as far as it says which tools there are.
+    pub tools: policy::Scope,
 }
 
 /// All agents, the list before the entries. Two blocks for one agent are a problem: neither would be complete.
-pub(super) fn read(agents: &Block<'_>) -> Vec<Agent> {
+pub(super) fn read(agents: &Block<'_>, empty_is_all: bool) -> Vec<Agent> {
     let listed = agents.blocks("list").into_iter().filter_map(|block| {
         if !block.has("id") {
             block.problem_at(block.path(), "has no id", "add id: \"<name>\"");
@@ -41,7 +45,7 @@ pub(super) fn read(agents: &Block<'_>) -> Vec<Agent> {
     });
     let mut read: Vec<Agent> = Vec::new();
     for (name, block) in listed.chain(named) {
-        let Some(agent) = one(&name, &block) else { continue };
+        let Some(agent) = one(&name, &block, empty_is_all) else { continue };
         if let Some(before) = read.iter().find(|before| before.id == agent.id) {
             let message = format!("agent {} is configured at {} already", agent.id, before.key);
             block.problem_at(&name.key, message, "keep one of the two blocks");
@@ -57,16 +61,21 @@ pub(super) fn explicit_ownership(agents: &Block<'_>) -> bool {
     agents.has("ownership") && agents.text("ownership").is_some_and(|set| set.value.trim() == "explicit")
 }
 
-fn one(name: &Set<String>, block: &Block<'_>) -> Option<Agent> {
+fn one(name: &Set<String>, block: &Block<'_>, empty_is_all: bool) -> Option<Agent> {
     let id = AgentId::parse(&name.value)
         .map_err(|error| block.problem_at(&name.key, error.to_string(), "use letters, digits, - and _"))
         .ok()?;
+    let own = block.open("tools");
+    if let Some(own) = own.as_ref().filter(|own| own.has(tools::EMPTY_KEY)) {
+        own.problem(tools::EMPTY_KEY, "counts in the global block only", "write it in tools, or remove it");
+    }
     Some(Agent {
         id,
         key: block.path().to_owned(),
         default: block.flag("default").is_some_and(|set| set.value),
         workspace: block.word("workspace"),
         sandbox: SandboxLayer::read(block).unwrap_or_default(),
-        exec: block.open("tools").as_ref().and_then(ExecLayer::read).unwrap_or_default(),
+        exec: own.as_ref().and_then(ExecLayer::read).unwrap_or_default(),
+        tools: own.as_ref().map(|own| tools::read(own, empty_is_all)).unwrap_or_default(),
     })
 }

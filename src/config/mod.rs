@@ -16,7 +16,7 @@
 //! | [`limits`] | memory, processors, ulimits |
 //! | [`network`] | network modes and profiles that are refused |
 //! | [`env`] | environment names and values |
-//! | [`docker`], [`sandbox`], [`exec`], [`agents`] | one block of the configuration each |
+//! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
 //! | [`resolved`] | the merged values for one agent |
 
 mod agents;
@@ -34,10 +34,12 @@ pub mod resolved;
 pub mod sandbox;
 pub mod size;
 pub mod substitute;
+pub mod tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::policy;
 use crate::session::{self, AgentId};
 
 pub use agents::Agent;
@@ -64,6 +66,8 @@ pub struct Config {
     defaults: sandbox::SandboxLayer,
     default_workspace: Option<reader::Set<String>>,
     exec: exec::ExecLayer,
+    tools: policy::Scope,
+    empty_allow_is_all: bool,
     agents: Vec<Agent>,
     explicit_ownership: bool,
 }
@@ -85,11 +89,13 @@ impl Config {
         let blocks = root.as_ref().and_then(|root| root.open("agents"));
         let defaults = blocks.as_ref().and_then(|agents| agents.open("defaults"));
         let tools = root.as_ref().and_then(|root| root.open("tools"));
+        let empty_is_all = tools.as_ref().is_some_and(tools::empty_is_all);
+        let global = tools.as_ref().map(|tools| tools::read(tools, empty_is_all)).unwrap_or_default();
         let config = (
             defaults.as_ref().and_then(sandbox::SandboxLayer::read).unwrap_or_default(),
             defaults.as_ref().and_then(|defaults| defaults.text("workspace")),
             tools.as_ref().and_then(exec::ExecLayer::read).unwrap_or_default(),
-            blocks.as_ref().map(agents::read).unwrap_or_default(),
+            blocks.as_ref().map(|agents| agents::read(agents, empty_is_all)).unwrap_or_default(),
             blocks.as_ref().is_some_and(agents::explicit_ownership),
         );
         reader.finish()?;
@@ -99,6 +105,8 @@ impl Config {
             defaults,
             default_workspace,
             exec,
+            tools: global,
+            empty_allow_is_all: empty_is_all,
             agents,
             explicit_ownership,
         })
@@ -160,6 +168,44 @@ impl Config {
     /// The exec settings that hold for an agent.
     pub fn exec(&self, id: &AgentId) -> ResolvedExec {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
+    /// The global block `tools`, as far as it says which tools there are.
+    pub fn tools(&self) -> &policy::Scope {
+        &self.tools
+    }
+
+    /// The agent's block `tools`.
+    pub fn agent_tools(&self, id: &AgentId) -> Option<&policy::Scope> {
+        self.agent(id).map(|agent| &agent.tools)
+    }
+
+    /// The tools that a caller has who runs under an agent.
+    pub fn tool_policy(&self, id: &AgentId, caller: &policy::Caller<'_>) -> policy::Policy {
+        let rules = policy::Rules {
+            global: &self.tools,
+            agent: self.agent_tools(id).map(|tools| (id.as_str(), tools)),
+            empty_allow_is_all: self.empty_allow_is_all,
+        };
+        policy::Policy::new(&rules, caller)
+    }
+
+    /// The names of `mcp.servers`, in the order of the text. The section belongs to the agent host: what is not as
+    /// expected there is passed over.
+    pub fn mcp_servers(&self) -> Vec<String> {
+        let servers = self.document.root().get("mcp").and_then(|mcp| mcp.get("servers"));
+        let mut names: Vec<&String> =
+            servers.and_then(|all| all.as_object()).map(|all| all.keys().collect()).unwrap_or_default();
+        names.sort_by_key(|name| {
+            self.origin(&index::member("mcp.servers", name)).map(|origin| (origin.line, origin.column))
+        });
+        names.into_iter().cloned().collect()
+    }
+
+    /// The lists that hold in an agent's sandbox.
+    pub fn sandbox_tools(&self, id: &AgentId) -> policy::SandboxTools {
+        let agent = self.agent_tools(id).map(|tools| &tools.sandbox);
+        policy::SandboxTools::resolve(&self.tools.sandbox, agent, self.empty_allow_is_all)
     }
 
     /// Whether the workspace without a name is this agent's. With explicit ownership no agent inherits it by

@@ -2,10 +2,11 @@
 
 mod binds;
 mod fixture;
+mod tool_policy;
 
 use super::harness::Area;
 
 /// Every area that creel answers so far; files of other areas are listed as not yet covered.
 pub(crate) fn all() -> Vec<Box<dyn Area>> {
-    vec![Box::new(binds::Binds::default())]
+    vec![Box::new(binds::Binds::default()), Box::new(tool_policy::ToolPolicy)]
 }

@@ -1,0 +1,252 @@
+//! `creel tools`: which tools a session has, and what took the others away.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Map, Value, json};
+
+use crate::config::{self, Config, Mode, Places};
+use crate::error::Failure;
+use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool, mcp, tables};
+use crate::session::{AgentId, SessionKey};
+use crate::state::StateDir;
+
+/// The tools of a session.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show which tools a session has. Nothing is started.
+    List(List),
+}
+
+/// `creel tools list`.
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Session key; the agent's main session otherwise.
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
+    /// Agent; the configured default otherwise.
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Provider of the model, for `tools.byProvider`.
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// Model, alone or as `provider/model`.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Show for each tool that is not there the rule, its key and place, and the smallest change that brings it back.
+    #[arg(long)]
+    why: bool,
+    /// Print JSON; it always holds the reasons.
+    #[arg(long)]
+    json: bool,
+    /// Configuration file instead of `openclaw.json` in the state directory.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> ExitCode {
+    let Action::List(list) = args.action;
+    super::status(look(&list), list.json)
+}
+
+/// Everything that is printed.
+struct View {
+    config: Config,
+    agent: AgentId,
+    session: SessionKey,
+    provider: Option<String>,
+    model: Option<String>,
+    mode: Mode,
+    sandboxed: bool,
+    policy: Policy,
+    tools: Vec<Tool>,
+    sifted: Sifted,
+}
+
+fn look(args: &List) -> Result<(), Failure> {
+    let view = View::read(args)?;
+    if args.json {
+        super::print_json(&view.json());
+    } else {
+        view.table(args.why);
+    }
+    Ok(())
+}
+
+impl View {
+    fn read(args: &List) -> Result<Self, Failure> {
+        let var = |name: &str| std::env::var(name).ok();
+        let state = StateDir::locate(var)?;
+        let config = Config::load(&config::locate(args.config.as_deref(), &var, &state), &var)?;
+        let named = args.agent.as_deref().map(AgentId::parse).transpose()?;
+        let base = named.clone().unwrap_or_else(|| config.default_agent());
+        let session = match args.session.as_deref() {
+            Some(key) if named.is_some() => SessionKey::parse_for(key, &base)?,
+            Some(key) => SessionKey::parse(key, &base)?,
+            None => SessionKey::main_of(&base),
+        };
+        let agent = named.unwrap_or_else(|| session.agent().clone());
+        config.known_agent(&agent)?;
+        let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let places = Places { home, state: state.root().to_owned() };
+        let mode = config.sandbox(&agent, &places)?.mode;
+        let sandboxed = mode.sandboxes(&session);
+        let (provider, model) = model(args.provider.as_deref(), args.model.as_deref());
+        let caller =
+            Caller { provider: provider.as_deref(), model: model.as_deref(), sandboxed, ..Caller::default() };
+        let policy = config.tool_policy(&agent, &caller);
+        let tools = tools(&config);
+        let sifted = policy.sift(&tools);
+        Ok(Self { config, agent, session, provider, model, mode, sandboxed, policy, tools, sifted })
+    }
+
+    /// Where a key stands; `None` for what is built in.
+    fn place(&self, key: &str) -> Option<String> {
+        self.config.origin(key).map(|at| format!("{}:{}:{}", at.file.display(), at.line, at.column))
+    }
+
+    fn json(&self) -> Value {
+        let unknown: Vec<Value> =
+            self.unknown().map(|(text, key)| json!({ "entry": text, "key": key })).collect();
+        let mut view = json!({
+            "agentId": self.agent,
+            "sessionKey": self.session.as_str(),
+            "sandboxMode": self.mode,
+            "sessionIsSandboxed": self.sandboxed,
+            "steps": self.policy.steps().iter().map(|step| step.label().to_owned()).collect::<Vec<_>>(),
+            "tools": self.sifted.tools.iter().map(|judged| self.tool(judged)).collect::<Vec<_>>(),
+            "unknownEntries": unknown,
+        });
+        if let Some(map) = view.as_object_mut() {
+            let mut put = |name: &str, value: &Option<String>| {
+                if let Some(value) = value {
+                    map.insert(name.to_owned(), json!(value));
+                }
+            };
+            put("provider", &self.provider);
+            put("model", &self.model);
+        }
+        view
+    }
+
+    fn tool(&self, judged: &Judged) -> Value {
+        let mut map = Map::new();
+        map.insert("name".to_owned(), json!(judged.tool.shown()));
+        map.insert("verdict".to_owned(), json!(judged.verdict()));
+        if let Some(owner) = judged.tool.owner() {
+            map.insert("plugin".to_owned(), json!(owner));
+        }
+        if let Some(key) = self.limit(judged) {
+            map.insert("limit".to_owned(), json!({ "to": "update", "key": key }));
+        }
+        if let Some(removal) = &judged.removal {
+            let mut why = json!(removal);
+            if let (Some(why), Some(place)) = (why.as_object_mut(), self.place(&removal.key)) {
+                why.insert("place".to_owned(), json!(place));
+            }
+            map.insert("removal".to_owned(), why);
+        }
+        Value::Object(map)
+    }
+
+    /// The key that leaves `gateway` only its updates.
+    fn limit(&self, judged: &Judged) -> Option<&str> {
+        self.policy
+            .gateway_limited_by()
+            .filter(|_| judged.tool.name() == "gateway" && judged.removal.is_none())
+    }
+
+    /// Entries of configured allow lists that name nothing known here. An MCP server's tools are not known before it
+    /// runs.
+    fn unknown(&self) -> impl Iterator<Item = (&str, &str)> {
+        let written = |key: &str| self.config.origin(key).is_some();
+        let entries = self.policy.unknown(&self.tools).filter(move |entry| written(&entry.key));
+        entries
+            .filter(|entry| !entry.text.contains("__"))
+            .map(|entry| (entry.text.as_str(), entry.key.as_str()))
+    }
+
+    fn table(&self, why: bool) {
+        let place = if self.sandboxed { "in a sandbox" } else { "on the host" };
+        let mode = json!(self.mode);
+        let mode = mode.as_str().unwrap_or_default();
+        say(&format!("agent {}, session {}, {place} (mode {mode})", self.agent, self.session));
+        let width = self.tools.iter().map(|tool| tool.shown().chars().count()).max().unwrap_or(0);
+        for judged in &self.sifted.tools {
+            let name = judged.tool.shown();
+            let word = match (&judged.removal, self.limit(judged)) {
+                (None, None) => "yes".to_owned(),
+                (None, Some(key)) => format!("yes  update only ({key})"),
+                (Some(removal), _) if why => format!("no   {}", self.reason(removal)),
+                (Some(removal), _) => format!("no   {}", removal.layer),
+            };
+            say(&format!("  {name:width$}  {word}"));
+        }
+        let allowed = self.sifted.allowed().count();
+        say(&format!("{allowed} of {} tools", self.tools.len()));
+        if self.sifted.nothing_left() {
+            say("No tool is left: a run would stop before the model is asked.");
+        }
+        for (text, key) in self.unknown() {
+            say(&format!("note: {text:?} ({key}) names no tool that is known here"));
+        }
+    }
+
+    fn reason(&self, removal: &Removal) -> String {
+        let place = self.place(&removal.key).unwrap_or_else(|| "built in".to_owned());
+        let matched = removal.matched.as_ref().map(|text| format!(" {text:?}")).unwrap_or_default();
+        let kind = if removal.matched.is_some() { "denied by" } else { "not in" };
+        format!("{}: {kind} {}{matched} ({place}); {}", removal.layer, removal.key, removal.fix)
+    }
+}
+
+/// `provider/model` names both; beside a provider its repetition is dropped.
+fn model(provider: Option<&str>, model: Option<&str>) -> (Option<String>, Option<String>) {
+    let split = model.and_then(|model| model.split_once('/'));
+    let (provider, model) = match (provider, split) {
+        (None, Some((provider, model))) => (Some(provider), Some(model)),
+        (Some(provider), Some((head, model))) if head.trim().eq_ignore_ascii_case(provider.trim()) => {
+            (Some(provider), Some(model))
+        }
+        _ => (provider, model),
+    };
+    (provider.map(str::to_owned), model.map(str::to_owned))
+}
+
+/// Every known tool by name, then each MCP server as a whole: what it offers is known only to itself.
+fn tools(config: &Config) -> Vec<Tool> {
+    let mut names: Vec<&str> = tables::known().collect();
+    names.sort_unstable();
+    let servers = config.mcp_servers();
+    let servers = mcp::server_names(servers.iter().map(String::as_str));
+    let known = |name| if name == tables::CANVAS { Tool::owned(name, name) } else { Tool::new(name) };
+    let server = |name: &String| Tool::owned(&format!("{name}__*"), tables::MCP_OWNER);
+    names.into_iter().map(known).chain(servers.iter().map(server)).collect()
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::model;
+
+    #[test]
+    fn providers_and_models() {
+        let both = |provider: &str, name: &str| (Some(provider.to_owned()), Some(name.to_owned()));
+        assert_eq!(model(None, Some("openai/gpt-5")), both("openai", "gpt-5"));
+        assert_eq!(model(Some("OpenAI"), Some("openai/gpt-5")), both("OpenAI", "gpt-5"));
+        assert_eq!(model(Some("router"), Some("openai/gpt-5")), both("router", "openai/gpt-5"));
+        assert_eq!(model(None, Some("gpt-5")), (None, Some("gpt-5".to_owned())));
+    }
+}

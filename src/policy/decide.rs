@@ -1,0 +1,198 @@
+//! The pipeline over a tool: one function decides, explains and enforces.
+
+use super::matcher::Matcher;
+use super::name::normal;
+use super::verdict::Verdict;
+
+/// A tool that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    shown: String,
+    name: String,
+    owner: Option<String>,
+}
+
+impl Tool {
+    /// A built-in tool.
+    pub fn new(name: &str) -> Self {
+        Self { shown: name.to_owned(), name: normal(name), owner: None }
+    }
+
+    /// A tool of a plugin; MCP tools belong to [`super::tables::MCP_OWNER`].
+    pub fn owned(name: &str, plugin: &str) -> Self {
+        Self { owner: Some(normal(plugin)), ..Self::new(name) }
+    }
+
+    /// The name as given.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The name as compared.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plugin that owns it.
+    pub fn owner(&self) -> Option<&str> {
+        self.owner.as_deref()
+    }
+}
+
+/// What kind of rule removed a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A list names it.
+    Deny,
+    /// A list of what is allowed does not name it.
+    Allow,
+}
+
+/// Why a session does not have a tool.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Removal {
+    /// The step, as in `tools.allow`; a step has one label for both kinds.
+    pub layer: String,
+    /// Whether it was named, or not named.
+    pub kind: Kind,
+    /// The key that decided: of the entry that denies, or of the list that does not allow.
+    pub key: String,
+    /// The entry that denies, as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched: Option<String>,
+    /// The smallest change that brings the tool past this step.
+    pub fix: String,
+}
+
+/// One step of the pipeline.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub(super) label: String,
+    pub(super) allow: Option<Gate>,
+    pub(super) deny: Matcher,
+}
+
+/// The half of a step that lets only some through.
+#[derive(Debug, Clone)]
+pub(super) struct Gate {
+    pub(super) matcher: Matcher,
+    /// The key of the list, or of the profile.
+    pub(super) key: String,
+    /// The key of the list to which an addition belongs.
+    pub(super) add_to: String,
+}
+
+impl Step {
+    /// What the log calls it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Whether it removes a tool. Deny is asked first: it wins.
+    fn removal(&self, tool: &Tool) -> Option<Removal> {
+        let removed = |kind, key: &str, matched, fix| {
+            Some(Removal { layer: self.label.clone(), kind, key: key.to_owned(), matched, fix })
+        };
+        if let Some(entry) = self.deny.find(tool) {
+            let fix = format!("remove {:?} from {}", entry.text.trim(), list_of(&entry.key));
+            return removed(Kind::Deny, &entry.key, Some(entry.text.clone()), fix);
+        }
+        let gate = self.allow.as_ref()?;
+        if gate.matcher.find_allowed(tool).is_some() {
+            return None;
+        }
+        removed(Kind::Allow, &gate.key, None, format!("add {:?} to {}", tool.shown(), gate.add_to))
+    }
+}
+
+/// `tools.deny[3]` is an entry of `tools.deny`.
+fn list_of(key: &str) -> &str {
+    key.strip_suffix(']').and_then(|head| head.rsplit_once('[')).map_or(key, |(list, _)| list)
+}
+
+/// What holds for a caller: steps in their order, each of which can only remove.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    pub(super) steps: Vec<Step>,
+    pub(super) gateway_limit: Option<String>,
+}
+
+/// A tool and what was decided of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// The tool.
+    pub tool: Tool,
+    /// Why it is not there, where it is not.
+    pub removal: Option<Removal>,
+}
+
+impl Judged {
+    /// Whether it may be called.
+    pub fn verdict(&self) -> Verdict {
+        if self.removal.is_some() { Verdict::Deny } else { Verdict::Allow }
+    }
+}
+
+/// What became of a set of tools, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sifted {
+    /// Every tool.
+    pub tools: Vec<Judged>,
+}
+
+impl Sifted {
+    /// The tools that the session has.
+    pub fn allowed(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().filter(|judged| judged.removal.is_none()).map(|judged| &judged.tool)
+    }
+
+    /// The tools that it does not have, and why.
+    pub fn removed(&self) -> impl Iterator<Item = (&Tool, &Removal)> {
+        self.tools.iter().filter_map(|judged| Some((&judged.tool, judged.removal.as_ref()?)))
+    }
+
+    /// Nothing can be called. A run stops then: going on without tools hides a mistake in the configuration.
+    pub fn nothing_left(&self) -> bool {
+        self.allowed().next().is_none()
+    }
+}
+
+impl Policy {
+    /// The steps in their order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Decides one tool: the first step that removes it is the reason.
+    pub fn judge(&self, tool: &Tool) -> Judged {
+        let removal = self.steps.iter().find_map(|step| step.removal(tool));
+        Judged { tool: tool.clone(), removal }
+    }
+
+    /// Whether a tool may be called, under any of its names. This is what enforces.
+    pub fn verdict(&self, tool: &Tool) -> Verdict {
+        self.judge(tool).verdict()
+    }
+
+    /// Decides each of a set.
+    pub fn sift(&self, tools: &[Tool]) -> Sifted {
+        Sifted { tools: tools.iter().map(|tool| self.judge(tool)).collect() }
+    }
+
+    /// The key of the profile that lets `gateway` do updates only, where one does.
+    pub fn gateway_limited_by(&self) -> Option<&str> {
+        self.gateway_limit.as_deref()
+    }
+
+    /// Entries of allow lists that name none of `tools`, with the label of their step: misspelt, or a tool that is
+    /// not loaded.
+    pub fn unknown<'a>(&'a self, tools: &'a [Tool]) -> impl Iterator<Item = &'a super::Entry> {
+        let entries = self.steps.iter().filter_map(|step| Some(step.allow.as_ref()?.matcher.entries()));
+        entries.flatten().filter(move |entry| {
+            let alone = Matcher::new([*entry]);
+            !tools.iter().any(|tool| alone.find_allowed(tool).is_some())
+        })
+    }
+}
