@@ -304,6 +304,24 @@ impl<'a> Block<'a> {
         };
         Some(Set { value: items.iter().enumerate().filter_map(item).collect(), key })
     }
+
+    /// A list of strings and numbers, the numbers as text, each with its own key.
+    pub fn scalars(&self, name: &str) -> Option<Set<Vec<Set<String>>>> {
+        let (key, value) = self.value(name)?;
+        let Some(items) = value.as_array() else {
+            self.reader.wrong_type(&key, "a list of strings and numbers", value);
+            return None;
+        };
+        let item = |(at, value): (usize, &Value)| {
+            let key = element(&key, at);
+            let value = match value {
+                Value::Number(number) => number.to_string(),
+                text => self.reader.string(&key, text)?,
+            };
+            Some(Set { value, key })
+        };
+        Some(Set { value: items.iter().enumerate().filter_map(item).collect(), key })
+    }
 }
 
 #[cfg(test)]

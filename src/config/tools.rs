@@ -3,8 +3,6 @@
 //! The block belongs to the agent host, which has keys here that creel does not read. They are passed over, but a
 //! key that looks like a misspelt rule is an error: a rule that is not read restricts nothing.
 
-use serde_json::Value;
-
 use super::reader::{Block, Set, nearest};
 use crate::policy::elevated::AllowFrom;
 use crate::policy::{
@@ -159,34 +157,16 @@ fn elevated(tools: &Block<'_>) -> ElevatedScope {
     let Some(block) = tools.closed("elevated", &["enabled", "allowFrom"]) else {
         return ElevatedScope::default();
     };
+    // Ids are numbers in some channels, so a number is as good as its text.
     let senders = |all: Block<'_>| {
-        all.names().into_iter().filter_map(|name| senders(&all, name)).collect::<Vec<AllowFrom>>()
+        let of =
+            |name: &str| Some(AllowFrom { provider: name.to_owned(), senders: list(all.scalars(name)?) });
+        all.names().into_iter().filter_map(of).collect::<Vec<AllowFrom>>()
     };
     ElevatedScope {
         enabled: block.flag("enabled").map(|set| set.value),
         allow_from: block.open("allowFrom").map(senders),
     }
-}
-
-/// Ids are numbers in some channels, so a number is as good as its text.
-fn senders(all: &Block<'_>, name: &str) -> Option<AllowFrom> {
-    let raw = all.raw(name)?;
-    let text = |(at, item): (usize, &Value)| {
-        let text = match item {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            _ => return None,
-        };
-        Some(Entry { text, key: super::index::element(&raw.key, at) })
-    };
-    let entries: Option<Vec<Entry>> =
-        raw.value.as_array().and_then(|items| items.iter().enumerate().map(text).collect());
-    let Some(entries) = entries else {
-        all.not_a(name, "a list of strings and numbers");
-        return None;
-    };
-    let key = raw.key.clone();
-    Some(AllowFrom { provider: name.to_owned(), senders: List { key, entries } })
 }
 
 #[cfg(test)]
@@ -227,7 +207,7 @@ mod tests {
             ("{tools: {deny: 'exec'}}", "tools.deny"),
             ("{tools: {deny: [1]}}", "tools.deny[0]"),
             ("{tools: {elevated: {allowFrom: {x: 'me'}}}}", "tools.elevated.allowFrom.x"),
-            ("{tools: {elevated: {allowFrom: {x: [{}]}}}}", "tools.elevated.allowFrom.x"),
+            ("{tools: {elevated: {allowFrom: {x: [{}]}}}}", "tools.elevated.allowFrom.x[0]"),
         ] {
             let problems = problems(text);
             assert_eq!(problems.len(), 1, "{text}: {problems:?}");
@@ -258,9 +238,10 @@ mod tests {
 
     #[test]
     fn senders_are_texts_or_numbers() {
-        let read = config("{tools: {elevated: {allowFrom: {X: [42, 'b']}}}}").unwrap();
+        let read = config("{tools: {elevated: {allowFrom: {X: [42, '${WHO}']}}}}").unwrap();
         let global = &read.tools().elevated.allow_from.as_ref().unwrap()[0];
         assert_eq!((global.provider.as_str(), global.senders.entries[0].text.as_str()), ("X", "42"));
+        assert_eq!(global.senders.entries[1].text, "42");
         assert_eq!(global.senders.entries[1].key, "tools.elevated.allowFrom.X[1]");
     }
 }

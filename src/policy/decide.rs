@@ -1,5 +1,6 @@
 //! The pipeline over a tool: one function decides, explains and enforces.
 
+use super::lists::Entry;
 use super::matcher::Matcher;
 use super::name::normal;
 use super::verdict::Verdict;
@@ -90,20 +91,41 @@ impl Step {
         &self.label
     }
 
-    /// Whether it removes a tool. Deny is asked first: it wins.
-    fn removal(&self, tool: &Tool) -> Option<Removal> {
-        let removed = |kind, key: &str, matched, fix| {
-            Some(Removal { layer: self.label.clone(), kind, key: key.to_owned(), matched, fix })
-        };
+    /// Whether it removes a tool, and by what. Deny is asked first: it wins.
+    fn cause(&self, tool: &Tool) -> Option<Cause<'_>> {
         if let Some(entry) = self.deny.find(tool) {
-            let fix = format!("remove {:?} from {}", entry.text.trim(), list_of(&entry.key));
-            return removed(Kind::Deny, &entry.key, Some(entry.text.clone()), fix);
+            return Some(Cause::Denied(&self.label, entry));
         }
-        let gate = self.allow.as_ref()?;
-        if gate.matcher.find_allowed(tool).is_some() {
-            return None;
+        let gate = self.allow.as_ref().filter(|gate| gate.matcher.find_allowed(tool).is_none())?;
+        Some(Cause::NotAllowed(&self.label, gate))
+    }
+}
+
+/// What removes a tool: the label of the step, and what in it.
+enum Cause<'p> {
+    Denied(&'p str, &'p Entry),
+    NotAllowed(&'p str, &'p Gate),
+}
+
+impl Cause<'_> {
+    /// The same for people.
+    fn removal(&self, tool: &Tool) -> Removal {
+        match *self {
+            Self::Denied(layer, entry) => Removal {
+                layer: layer.to_owned(),
+                kind: Kind::Deny,
+                key: entry.key.clone(),
+                matched: Some(entry.text.clone()),
+                fix: format!("remove {:?} from {}", entry.text.trim(), list_of(&entry.key)),
+            },
+            Self::NotAllowed(layer, gate) => Removal {
+                layer: layer.to_owned(),
+                kind: Kind::Allow,
+                key: gate.key.clone(),
+                matched: None,
+                fix: format!("add {:?} to {}", tool.shown(), gate.add_to),
+            },
         }
-        removed(Kind::Allow, &gate.key, None, format!("add {:?} to {}", tool.shown(), gate.add_to))
     }
 }
 
@@ -165,15 +187,19 @@ impl Policy {
         &self.steps
     }
 
-    /// Decides one tool: the first step that removes it is the reason.
-    pub fn judge(&self, tool: &Tool) -> Judged {
-        let removal = self.steps.iter().find_map(|step| step.removal(tool));
-        Judged { tool: tool.clone(), removal }
+    /// The first step that removes a tool. Everything that decides or explains asks here.
+    fn cause(&self, tool: &Tool) -> Option<Cause<'_>> {
+        self.steps.iter().find_map(|step| step.cause(tool))
     }
 
-    /// Whether a tool may be called, under any of its names. This is what enforces.
+    /// Decides one tool, with the reason.
+    pub fn judge(&self, tool: &Tool) -> Judged {
+        Judged { tool: tool.clone(), removal: self.cause(tool).map(|cause| cause.removal(tool)) }
+    }
+
+    /// Whether a tool may be called. This is what enforces.
     pub fn verdict(&self, tool: &Tool) -> Verdict {
-        self.judge(tool).verdict()
+        if self.cause(tool).is_some() { Verdict::Deny } else { Verdict::Allow }
     }
 
     /// Decides each of a set.
@@ -186,9 +212,8 @@ impl Policy {
         self.gateway_limit.as_deref()
     }
 
-    /// Entries of allow lists that name none of `tools`, with the label of their step: misspelt, or a tool that is
-    /// not loaded.
-    pub fn unknown<'a>(&'a self, tools: &'a [Tool]) -> impl Iterator<Item = &'a super::Entry> {
+    /// Entries of allow lists that name none of `tools`: misspelt, or a tool that is not loaded.
+    pub fn unknown<'a>(&'a self, tools: &'a [Tool]) -> impl Iterator<Item = &'a Entry> {
         let entries = self.steps.iter().filter_map(|step| Some(step.allow.as_ref()?.matcher.entries()));
         entries.flatten().filter(move |entry| {
             let alone = Matcher::new([*entry]);

@@ -1,8 +1,7 @@
 //! Which entry of a list covers a tool (spec `sandbox.md` §18.1).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-
-use globset::{GlobBuilder, GlobMatcher};
 
 use super::decide::Tool;
 use super::lists::{Entry, List};
@@ -13,9 +12,9 @@ use super::tables::{self, GROUP_PLUGINS};
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     entries: Vec<Entry>,
-    /// Names, and the first entry that covers them. Ids of plugins are names here too.
-    names: HashMap<String, usize>,
-    globs: Vec<(usize, GlobMatcher)>,
+    /// Names, and the first entry that covers each. Ids of plugins are names here too.
+    names: HashMap<Cow<'static, str>, usize>,
+    patterns: Vec<(usize, Pattern)>,
     /// The first entry that covers everything.
     all: Option<usize>,
 }
@@ -28,7 +27,10 @@ impl Matcher {
 
     /// Of entries. Blank ones cover nothing.
     pub fn new<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let entries = entries.into_iter();
         let mut matcher = Self::default();
+        matcher.entries.reserve(entries.size_hint().0);
+        matcher.names.reserve(entries.size_hint().0);
         for entry in entries {
             matcher.add(entry);
         }
@@ -45,19 +47,16 @@ impl Matcher {
         if name.trim_matches('*').is_empty() {
             self.all.get_or_insert(at);
         } else if name.contains('*') {
-            // A pattern that cannot be compiled covers nothing; escaped text and `*` always compile.
-            if let Some(glob) = glob(&name) {
-                self.globs.push((at, glob));
-            }
+            self.patterns.push((at, Pattern::new(&name)));
         } else if let Some(members) = tables::members(&name) {
             for member in members {
-                self.names.entry(member.to_owned()).or_insert(at);
+                self.names.entry(Cow::Borrowed(member)).or_insert(at);
             }
         } else {
             for more in covered(&name) {
-                self.names.entry((*more).to_owned()).or_insert(at);
+                self.names.entry(Cow::Borrowed(more)).or_insert(at);
             }
-            self.names.entry(name).or_insert(at);
+            self.names.entry(Cow::Owned(name)).or_insert(at);
         }
     }
 
@@ -73,11 +72,10 @@ impl Matcher {
 
     /// The first entry that covers a tool by its name or by its owner.
     pub fn find(&self, tool: &Tool) -> Option<&Entry> {
-        let owner = tool.owner().and_then(|owner| {
-            let plugins = self.names.get(GROUP_PLUGINS);
-            self.names.get(owner).into_iter().chain(plugins).min()
-        });
-        let at = self.position(tool.name()).into_iter().chain(owner.copied()).min()?;
+        let owner = tool
+            .owner()
+            .and_then(|owner| self.named(owner).into_iter().chain(self.named(GROUP_PLUGINS)).min());
+        let at = self.position(tool.name()).into_iter().chain(owner).min()?;
         self.entries.get(at)
     }
 
@@ -86,11 +84,14 @@ impl Matcher {
         self.entries.get(self.position(name)?)
     }
 
+    /// The first entry that covers a name by itself, not by a pattern.
+    fn named(&self, name: &str) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
-        // `*` stops at a line break upstream; a name with one is nobody's tool.
-        let globs = self.globs.iter().filter(|_| !name.contains(['\n', '\r', '\u{2028}', '\u{2029}']));
-        let glob = globs.filter(|(_, glob)| glob.is_match(name)).map(|(at, _)| *at).min();
-        self.names.get(name).copied().into_iter().chain(glob).chain(self.all).min()
+        let pattern = self.patterns.iter().find(|(_, pattern)| pattern.covers(name)).map(|(at, _)| *at);
+        self.named(name).into_iter().chain(pattern).chain(self.all).min()
     }
 
     /// The same, for a list that allows: who may write may also apply a patch. A list that denies does exactly
@@ -100,19 +101,41 @@ impl Matcher {
     }
 }
 
-/// A pattern in which only `*` is special; a backslash is one, not a way to write a literal `*`. Runs of `*` are one: two of them mean directories to the library.
-fn glob(pattern: &str) -> Option<GlobMatcher> {
-    let mut text = String::with_capacity(pattern.len());
-    let parts: Vec<&str> = pattern.split('*').collect();
-    let last = parts.len().saturating_sub(1);
-    for (at, part) in parts.iter().enumerate() {
-        text.push_str(&globset::escape(part));
-        if at < last && !text.ends_with('*') {
-            text.push('*');
-        }
+/// Whether the text of an entry, normalised and no group, is a name or a pattern that covers it as they stand.
+pub(super) fn covers(text: &str, name: &str) -> bool {
+    text == name || (text.contains('*') && Pattern::new(text).covers(name))
+}
+
+/// Text in which `*` stands for any other text and nothing else is special.
+///
+/// Not a glob of paths: `?`, brackets and backslashes occur in names as themselves, and directories mean nothing.
+#[derive(Debug, Clone)]
+struct Pattern {
+    head: String,
+    /// What comes between two stars, in its order.
+    middle: Vec<String>,
+    tail: String,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Self {
+        let mut parts: Vec<String> = text.split('*').map(str::to_owned).collect();
+        let tail = if parts.len() > 1 { parts.pop().unwrap_or_default() } else { String::new() };
+        let mut parts = parts.into_iter();
+        let head = parts.next().unwrap_or_default();
+        Self { head, middle: parts.filter(|part| !part.is_empty()).collect(), tail }
     }
-    let glob = GlobBuilder::new(&text).literal_separator(false).backslash_escape(false).build().ok()?;
-    Some(glob.compile_matcher())
+
+    fn covers(&self, name: &str) -> bool {
+        let inner =
+            name.strip_prefix(self.head.as_str()).and_then(|rest| rest.strip_suffix(self.tail.as_str()));
+        // The earliest place for each part leaves the most room for the next.
+        let last = inner.and_then(|inner| {
+            self.middle.iter().try_fold(inner, |rest, part| Some(rest.split_once(part.as_str())?.1))
+        });
+        // `*` stops at a line break upstream; a name with one is nobody's tool.
+        last.is_some() && !name.contains(['\n', '\r', '\u{2028}', '\u{2029}'])
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +162,9 @@ mod tests {
             ("{a,b}*", "a", false),
             (r"a\*", r"a\x", true),
             ("*.", "foo.", true),
+            ("a*bc*c", "abc", false),
+            ("a*bc*c", "abcc", true),
+            ("aa*a", "aa", false),
             ("**", "x", true),
             ("SRV__*", "srv__q", true),
             ("a*c", "a\nc", false),
@@ -187,8 +213,8 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig { cases: 1000, ..Default::default() })]
         #[test]
-        fn patterns_mean_what_they_say(pattern in r"[a-b./*?\[\]{}\\!,é-]{1,8}", name in r"[a-b./?\[\]{}\\!,é-]{0,8}") {
-            let pattern = format!("{pattern}*");
+        fn patterns_mean_what_they_say(pattern in r"[a-b./*?\[\]{}\\!,é-]{1,8}", tail in "[ab*]{0,2}", name in r"[a-b./?\[\]{}\\!,é-]{0,8}") {
+            let pattern = format!("{pattern}*{tail}");
             assert_eq!(matcher(&[&pattern]).find_name(&name).is_some(), plain(&pattern, &name));
         }
     }

@@ -15,7 +15,8 @@ const COVERS: &[(&str, &[&str])] = &[
 
 /// The name of a tool as it is compared: trimmed, lower case, without aliases.
 pub fn normal(name: &str) -> String {
-    let lower = name.trim().to_lowercase();
+    let name = name.trim();
+    let lower = if name.is_ascii() { name.to_ascii_lowercase() } else { name.to_lowercase() };
     match ALIASES.iter().find(|(alias, _)| *alias == lower) {
         Some((_, name)) => (*name).to_owned(),
         None => lower,

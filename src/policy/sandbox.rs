@@ -5,7 +5,7 @@
 
 use super::decide::{Gate, Step, Tool};
 use super::lists::{Entry, List, Lists};
-use super::matcher::Matcher;
+use super::matcher::{Matcher, covers};
 use super::name::expand;
 use super::tables::{SANDBOX_ALLOW, SANDBOX_DENY};
 
@@ -129,22 +129,19 @@ fn names<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Entry> {
 /// Who denies `image` means the tool that shows images under its present name too. Written out, because the list
 /// is shown to people.
 fn cover_view_image(denied: &mut Vec<Entry>) {
-    if denied.iter().any(|entry| entry.text != "image" && covers(entry, "view_image")) {
+    if denied.iter().any(|entry| covers(&entry.text, "view_image")) {
         return;
     }
-    if let Some(key) = denied.iter().find(|entry| covers(entry, "image")).map(|entry| entry.key.clone()) {
+    if let Some(key) = denied.iter().find(|entry| covers(&entry.text, "image")).map(|entry| entry.key.clone())
+    {
         denied.push(Entry { text: "view_image".to_owned(), key });
     }
-}
-
-fn covers(entry: &Entry, name: &str) -> bool {
-    Matcher::new([entry]).find_name(name).is_some()
 }
 
 /// An agent that was given any list can still look at images that it was sent.
 fn add_view_image(allowed: &mut Vec<Entry>, denied: &[Entry], key: &str) {
     let present = allowed.iter().any(|entry| entry.text == "view_image");
-    if !present && Matcher::new(denied).find_name("view_image").is_none() {
+    if !present && !denied.iter().any(|entry| covers(&entry.text, "view_image")) {
         allowed.push(Entry { text: "view_image".to_owned(), key: key.to_owned() });
     }
 }

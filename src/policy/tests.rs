@@ -5,8 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use super::{audit, elevated};
 
-fn list(key: &str, texts: &[&str]) -> Option<List> {
-    Some(List::built_in(key, texts))
+fn list(key: &str, texts: &[&str]) -> List {
+    List::built_in(key, texts)
+}
+
+fn profile(profile: Profile) -> Option<ProfileSet> {
+    Some(ProfileSet { profile, key: "tools.profile".to_owned() })
 }
 
 fn all_tools() -> Vec<Tool> {
@@ -26,8 +30,7 @@ fn sandboxed() -> Caller<'static> {
 
 #[test]
 fn every_removal_names_layer_key_and_fix() {
-    let mut global = Scope::default();
-    global.profile = Some(ProfileSet { profile: Profile::Coding, key: "tools.profile".to_owned() });
+    let mut global = Scope { profile: profile(Profile::Coding), ..Scope::default() };
     global.lists.deny = Some(List {
         key: "tools.deny".to_owned(),
         entries: vec![
@@ -36,7 +39,7 @@ fn every_removal_names_layer_key_and_fix() {
         ],
     });
     let mut agent = Scope::default();
-    agent.lists.allow = list("agents.list[0].tools.allow", &["group:fs", "group:runtime", "gateway"]);
+    agent.lists.allow = Some(list("agents.list[0].tools.allow", &["group:fs", "group:runtime", "gateway"]));
     let policy = policy(&global, Some(&agent), &sandboxed());
     let why = |name| policy.judge(&Tool::new(name)).removal.unwrap();
     let (message, web, list, gateway) = (why("message"), why("web_fetch"), why("memory_get"), why("gateway"));
@@ -59,7 +62,7 @@ fn every_removal_names_layer_key_and_fix() {
 #[test]
 fn an_empty_list_allows_nothing() {
     let mut global = Scope::default();
-    global.lists.allow = list("tools.allow", &["", " "]);
+    global.lists.allow = Some(list("tools.allow", &["", " "]));
     assert!(policy(&global, None, &Caller::default()).sift(&all_tools()).nothing_left());
     let none = List { key: "run".to_owned(), entries: Vec::new() };
     let caller = Caller { runtime: Some(&none), ..Caller::default() };
@@ -71,7 +74,7 @@ fn model_before_provider_and_plain_spelling_first() {
     let one = |name: &str, deny: &str| ProviderScope {
         name: name.to_owned(),
         profile: None,
-        lists: Lists { deny: list("k", &[deny]), ..Lists::default() },
+        lists: Lists { deny: Some(list("k", &[deny])), ..Lists::default() },
     };
     let by_provider =
         vec![one("OpenAI", "ls"), one("openai", "read"), one("openai/gpt-5", "exec"), one("x/y/z", "edit")];
@@ -91,13 +94,14 @@ fn model_before_provider_and_plain_spelling_first() {
 
 #[test]
 fn subagents_groups_and_senders_only_lose() {
-    let mut global = Scope::default();
-    global.by_sender = vec![SenderScope {
+    let by_sender = vec![SenderScope {
         who: "42".to_owned(),
-        lists: Lists { deny: list("tools.toolsBySender.42.deny", &["exec"]), ..Lists::default() },
+        lists: Lists { deny: Some(list("tools.toolsBySender.42.deny", &["exec"])), ..Lists::default() },
     }];
+    let global = Scope { by_sender, ..Scope::default() };
     let sender = Sender { id: Some("42".to_owned()), ..Sender::default() };
-    let group = Lists { allow: list("group", &["exec", "sessions_list", "message"]), ..Lists::default() };
+    let group =
+        Lists { allow: Some(list("group", &["exec", "sessions_list", "message"])), ..Lists::default() };
     let caller = Caller { group: Some(&group), sender: Some(&sender), ..Caller::default() };
     let left = |caller: &Caller<'_>, agent: Option<&Scope>| {
         let sifted = policy(&global, agent, caller).sift(&all_tools());
@@ -117,24 +121,24 @@ fn subagents_groups_and_senders_only_lose() {
 
 #[test]
 fn the_gateway_tool_is_limited_unless_it_is_named() {
-    let mut global = Scope::default();
-    global.profile = Some(ProfileSet { profile: Profile::Minimal, key: "tools.profile".to_owned() });
+    let mut global = Scope { profile: profile(Profile::Minimal), ..Scope::default() };
     let limited =
         |global: &Scope, caller: &Caller<'_>| policy(global, None, caller).gateway_limited_by().is_some();
     assert!(limited(&global, &Caller::default()));
-    global.lists.also_allow = list("tools.alsoAllow", &["group:automation"]);
+    global.lists.also_allow = Some(list("tools.alsoAllow", &["group:automation"]));
     assert!(!limited(&global, &Caller::default()));
-    let profile = Some(ProfileSet { profile: Profile::Coding, key: "p".to_owned() });
-    global.by_provider = vec![ProviderScope { name: "x".to_owned(), profile, lists: Lists::default() }];
+    let profile_of_x = profile(Profile::Coding);
+    global.by_provider =
+        vec![ProviderScope { name: "x".to_owned(), profile: profile_of_x, lists: Lists::default() }];
     assert!(limited(&global, &Caller { provider: Some("x"), ..Caller::default() }));
-    global.profile = Some(ProfileSet { profile: Profile::Full, key: "tools.profile".to_owned() });
+    global.profile = profile(Profile::Full);
     assert!(!limited(&global, &Caller::default()));
 }
 
 #[test]
 fn misspelt_entries_are_found() {
     let mut global = Scope::default();
-    global.lists.allow = list("tools.allow", &["read", "raed", "group:nosuch", "acme", "srv__*"]);
+    global.lists.allow = Some(list("tools.allow", &["read", "raed", "group:nosuch", "acme", "srv__*"]));
     let policy = policy(&global, None, &Caller::default());
     let tools = all_tools();
     assert_eq!(
@@ -146,7 +150,7 @@ fn misspelt_entries_are_found() {
 #[test]
 fn the_log_names_rule_key_and_tools() {
     let mut global = Scope::default();
-    global.lists.deny = list("tools.deny", &["group:web", "evil*"]);
+    global.lists.deny = Some(list("tools.deny", &["group:web", "evil*"]));
     let mut tools = all_tools();
     tools.push(Tool::new(&format!("evil\n\u{202e}{}", "x".repeat(200))));
     let policy = policy(&global, None, &sandboxed());
