@@ -73,6 +73,20 @@ pub struct Step {
     pub(super) label: String,
     pub(super) allow: Option<Gate>,
     pub(super) deny: Matcher,
+    /// What helps against a built-in denial, which cannot be removed from a list.
+    pub(super) against_built_in: Against,
+}
+
+/// What helps against a built-in denial.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Against {
+    /// There is none in this step.
+    #[default]
+    Nothing,
+    /// To allow in so many words what is denied, in the list of this key.
+    AddTo(String),
+    /// Nothing in the configuration.
+    Never,
 }
 
 /// The half of a step that lets only some through.
@@ -81,11 +95,16 @@ pub(super) struct Gate {
     pub(super) matcher: Matcher,
     /// The key of the list, or of the profile.
     pub(super) key: String,
-    /// The key of the list to which an addition belongs.
-    pub(super) add_to: String,
+    /// The key of the list to which an addition belongs; `None` where the profile itself has to change.
+    pub(super) add_to: Option<String>,
 }
 
 impl Step {
+    /// A step that denies nothing by name.
+    pub(super) fn gate(label: String, gate: Gate) -> Self {
+        Self { label, allow: Some(gate), deny: Matcher::default(), against_built_in: Against::default() }
+    }
+
     /// What the log calls it.
     pub fn label(&self) -> &str {
         &self.label
@@ -94,16 +113,31 @@ impl Step {
     /// Whether it removes a tool, and by what. Deny is asked first: it wins.
     fn cause(&self, tool: &Tool) -> Option<Cause<'_>> {
         if let Some(entry) = self.deny.find(tool) {
-            return Some(Cause::Denied(&self.label, entry));
+            return Some(Cause::Denied(self, entry));
         }
         let gate = self.allow.as_ref().filter(|gate| gate.matcher.find_allowed(tool).is_none())?;
         Some(Cause::NotAllowed(&self.label, gate))
     }
 }
 
-/// What removes a tool: the label of the step, and what in it.
+impl Step {
+    /// The smallest change that takes a denial back. An entry that was written has a place in its list.
+    fn undo(&self, entry: &Entry) -> String {
+        let text = entry.text.trim();
+        let list = entry.key.strip_suffix(']').and_then(|head| head.rsplit_once('['));
+        match (list, &self.against_built_in) {
+            (None, Against::AddTo(key)) => format!("add {text:?} to {key}"),
+            (None, Against::Never) => {
+                "call it from the parent's session; no list gives it to a subagent".to_owned()
+            }
+            _ => format!("remove {text:?} from {}", list.map_or(entry.key.as_str(), |(list, _)| list)),
+        }
+    }
+}
+
+/// What removes a tool: the step, and what in it.
 enum Cause<'p> {
-    Denied(&'p str, &'p Entry),
+    Denied(&'p Step, &'p Entry),
     NotAllowed(&'p str, &'p Gate),
 }
 
@@ -111,27 +145,25 @@ impl Cause<'_> {
     /// The same for people.
     fn removal(&self, tool: &Tool) -> Removal {
         match *self {
-            Self::Denied(layer, entry) => Removal {
-                layer: layer.to_owned(),
+            Self::Denied(step, entry) => Removal {
+                layer: step.label.clone(),
                 kind: Kind::Deny,
                 key: entry.key.clone(),
                 matched: Some(entry.text.clone()),
-                fix: format!("remove {:?} from {}", entry.text.trim(), list_of(&entry.key)),
+                fix: step.undo(entry),
             },
             Self::NotAllowed(layer, gate) => Removal {
                 layer: layer.to_owned(),
                 kind: Kind::Allow,
                 key: gate.key.clone(),
                 matched: None,
-                fix: format!("add {:?} to {}", tool.shown(), gate.add_to),
+                fix: match &gate.add_to {
+                    Some(list) => format!("add {:?} to {list}", tool.shown()),
+                    None => format!("choose a wider {}", gate.key),
+                },
             },
         }
     }
-}
-
-/// `tools.deny[3]` is an entry of `tools.deny`.
-fn list_of(key: &str) -> &str {
-    key.strip_suffix(']').and_then(|head| head.rsplit_once('[')).map_or(key, |(list, _)| list)
 }
 
 /// What holds for a caller: steps in their order, each of which can only remove.

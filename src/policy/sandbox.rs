@@ -3,7 +3,7 @@
 //! Each list is chosen by itself: the agent's, else the global one, else the built-in one. What an operator
 //! allows in so many words leaves the built-in deny list; a configured deny list is exactly what it says.
 
-use super::decide::{Gate, Step, Tool};
+use super::decide::{Against, Gate, Step, Tool};
 use super::lists::{Entry, List, Lists};
 use super::matcher::{Matcher, covers};
 use super::name::expand;
@@ -102,9 +102,14 @@ impl SandboxTools {
         let gate = || Gate {
             matcher: Matcher::new(&self.allow),
             key: self.allow_key.clone(),
-            add_to: self.add_to.clone(),
+            add_to: Some(self.add_to.clone()),
         };
-        Step { label: LABEL.to_owned(), allow: (!self.open).then(gate), deny: Matcher::new(&self.deny) }
+        Step {
+            label: LABEL.to_owned(),
+            allow: (!self.open).then(gate),
+            deny: Matcher::new(&self.deny),
+            against_built_in: Against::AddTo(self.add_to.clone()),
+        }
     }
 
     /// Whether the lists by themselves remove a tool. The pipeline asks the same.

@@ -1,6 +1,6 @@
 //! Configuration and caller into an ordered pipeline (spec `sandbox.md` §18.4).
 
-use super::decide::{Gate, Policy, Step, Tool};
+use super::decide::{Against, Gate, Policy, Step, Tool};
 use super::lists::{List, Lists, ProfileSet, ProviderScope, Scope};
 use super::matcher::Matcher;
 use super::sandbox::SandboxTools;
@@ -57,10 +57,12 @@ impl Policy {
         let near = agent.and_then(|agent| provider(&agent.by_provider, caller));
         let mut build = Build { policy: Self::default(), empty_is_all: rules.empty_allow_is_all };
 
-        let base = agent.and_then(|agent| agent.profile.as_ref()).or(rules.global.profile.as_ref());
+        let own = agent.and_then(|agent| Some((agent.profile.as_ref()?, &agent.lists)));
+        let base = own.or_else(|| Some((rules.global.profile.as_ref()?, &rules.global.lists)));
         let own = agent.and_then(|agent| agent.lists.also_allow.as_ref());
         build.profile("tools.profile", base, own.or(rules.global.lists.also_allow.as_ref()));
-        let base = near.and_then(|near| near.profile.as_ref()).or(far.and_then(|far| far.profile.as_ref()));
+        let own = near.and_then(|near| Some((near.profile.as_ref()?, &near.lists)));
+        let base = own.or_else(|| far.and_then(|far| Some((far.profile.as_ref()?, &far.lists))));
         let own = near.and_then(|near| near.lists.also_allow.as_ref());
         let more = own.or(far.and_then(|far| far.lists.also_allow.as_ref()));
         build.profile("tools.byProvider.profile", base, more);
@@ -110,14 +112,16 @@ struct Build {
 }
 
 impl Build {
-    /// The base list of a profile with the additions that belong to it.
-    fn profile(&mut self, label: &str, set: Option<&ProfileSet>, also: Option<&List>) {
-        let Some(set) = set else { return };
+    /// The base list of a profile with the additions that belong to it. Where none are written, they would stand
+    /// beside the profile, but not beside an allow list.
+    fn profile(&mut self, label: &str, base: Option<(&ProfileSet, &Lists)>, also: Option<&List>) {
+        let Some((set, beside)) = base else { return };
         let base = List::built_in(&set.key, set.profile.allow());
         let more = also.into_iter().flat_map(|list| &list.entries);
         let add_to = match also {
-            Some(list) => list.key.clone(),
-            None => set.key.replace("profile", "alsoAllow"),
+            Some(list) => Some(list.key.clone()),
+            None if beside.allow.is_some() => None,
+            None => set.key.strip_suffix("profile").map(|scope| format!("{scope}alsoAllow")),
         };
         let gate = Gate {
             matcher: Matcher::new(base.entries.iter().chain(more.clone())),
@@ -129,7 +133,7 @@ impl Build {
             self.policy.gateway_limit.get_or_insert_with(|| set.key.clone());
         }
         let label = format!("{label} ({})", set.profile.name());
-        self.policy.steps.push(Step { label, allow: Some(gate), deny: Matcher::default() });
+        self.policy.steps.push(Step::gate(label, gate));
     }
 
     /// Three lists. Additions without a list to add to are additions to everything: no gate.
@@ -140,11 +144,12 @@ impl Build {
         let allow = allow.map(|list| Gate {
             matcher: Matcher::new(list.entries.iter().chain(more)),
             key: list.key.clone(),
-            add_to: list.key.clone(),
+            add_to: Some(list.key.clone()),
         });
         let deny = lists.deny.as_ref().map(Matcher::of).unwrap_or_default();
         if allow.is_some() || !deny.is_empty() {
-            self.policy.steps.push(Step { label: label.to_owned(), allow, deny });
+            let against_built_in = Against::default();
+            self.policy.steps.push(Step { label: label.to_owned(), allow, deny, against_built_in });
         }
     }
 
@@ -156,12 +161,15 @@ impl Build {
         let configured = lists.deny.as_ref().map(|list| list.entries.clone()).unwrap_or_default();
         let deny = List { key: key.to_owned(), entries: [configured, built_in].concat() };
         self.lists("subagent tools.allow", Some(&Lists { deny: Some(deny), ..lists.clone() }));
+        if let Some(step) = self.policy.steps.last_mut() {
+            step.against_built_in = Against::Never;
+        }
     }
 
     fn runtime(&mut self, list: Option<&List>) {
         let Some(list) = list else { return };
-        let gate = Gate { matcher: Matcher::of(list), key: list.key.clone(), add_to: list.key.clone() };
+        let gate = Gate { matcher: Matcher::of(list), key: list.key.clone(), add_to: Some(list.key.clone()) };
         let label = "runtime tools.allow".to_owned();
-        self.policy.steps.push(Step { label, allow: Some(gate), deny: Matcher::default() });
+        self.policy.steps.push(Step::gate(label, gate));
     }
 }

@@ -9,8 +9,8 @@ fn list(key: &str, texts: &[&str]) -> List {
     List::built_in(key, texts)
 }
 
-fn profile(profile: Profile) -> Option<ProfileSet> {
-    Some(ProfileSet { profile, key: "tools.profile".to_owned() })
+fn profile(profile: Profile) -> ProfileSet {
+    ProfileSet { profile, key: "tools.profile".to_owned() }
 }
 
 fn all_tools() -> Vec<Tool> {
@@ -30,7 +30,7 @@ fn sandboxed() -> Caller<'static> {
 
 #[test]
 fn every_removal_names_layer_key_and_fix() {
-    let mut global = Scope { profile: profile(Profile::Coding), ..Scope::default() };
+    let mut global = Scope { profile: Some(profile(Profile::Coding)), ..Scope::default() };
     global.lists.deny = Some(List {
         key: "tools.deny".to_owned(),
         entries: vec![
@@ -57,6 +57,25 @@ fn every_removal_names_layer_key_and_fix() {
     assert_eq!((gateway.layer.as_str(), gateway.key.as_str()), (sandbox::LABEL, "tools.sandbox.tools.deny"));
     assert_eq!(policy.verdict(&Tool::new("exec")), Verdict::Allow);
     assert_eq!(policy.gateway_limited_by(), Some("tools.profile"));
+}
+
+#[test]
+fn a_fix_can_be_followed() {
+    let fix = |global: &Scope, caller: &Caller<'_>, name| {
+        policy(global, None, caller).judge(&Tool::new(name)).removal.unwrap().fix
+    };
+    // What is built in cannot be removed from a list: it is allowed in so many words.
+    let none = Scope::default();
+    assert_eq!(fix(&none, &sandboxed(), "show_widget"), "add \"canvas\" to tools.sandbox.tools.alsoAllow");
+    let mut followed = Scope::default();
+    followed.sandbox.also_allow = Some(list("tools.sandbox.tools.alsoAllow", &["canvas"]));
+    assert_eq!(policy(&followed, None, &sandboxed()).verdict(&Tool::new("show_widget")), Verdict::Allow);
+    let child = Caller { subagent: Some(Subagent::Leaf), ..Caller::default() };
+    assert!(fix(&none, &child, "gateway").contains("parent's session"));
+    // Additions may not stand beside an allow list.
+    let mut both = Scope { profile: Some(profile(Profile::Minimal)), ..Scope::default() };
+    both.lists.allow = Some(list("tools.allow", &["exec"]));
+    assert_eq!(fix(&both, &Caller::default(), "exec"), "choose a wider tools.profile");
 }
 
 #[test]
@@ -121,17 +140,17 @@ fn subagents_groups_and_senders_only_lose() {
 
 #[test]
 fn the_gateway_tool_is_limited_unless_it_is_named() {
-    let mut global = Scope { profile: profile(Profile::Minimal), ..Scope::default() };
+    let mut global = Scope { profile: Some(profile(Profile::Minimal)), ..Scope::default() };
     let limited =
         |global: &Scope, caller: &Caller<'_>| policy(global, None, caller).gateway_limited_by().is_some();
     assert!(limited(&global, &Caller::default()));
     global.lists.also_allow = Some(list("tools.alsoAllow", &["group:automation"]));
     assert!(!limited(&global, &Caller::default()));
-    let profile_of_x = profile(Profile::Coding);
+    let profile_of_x = Some(profile(Profile::Coding));
     global.by_provider =
         vec![ProviderScope { name: "x".to_owned(), profile: profile_of_x, lists: Lists::default() }];
     assert!(limited(&global, &Caller { provider: Some("x"), ..Caller::default() }));
-    global.profile = profile(Profile::Full);
+    global.profile = Some(profile(Profile::Full));
     assert!(!limited(&global, &Caller::default()));
 }
 

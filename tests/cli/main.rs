@@ -8,3 +8,4 @@ mod exec;
 mod home;
 mod signals;
 mod terminal;
+mod tools;
