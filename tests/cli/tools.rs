@@ -43,7 +43,7 @@ fn the_reason_has_a_place_in_the_file() {
     let why = &tool(&view, "exec")["removal"];
     assert_eq!(why["key"], "agents.list[1].tools.deny[0]");
     assert_eq!(why["layer"], "agents.ops.tools.allow");
-    assert!(why["place"].as_str().unwrap().ends_with("openclaw.json:11:58"), "{why}");
+    assert!(why["place"].as_str().unwrap().ends_with("openclaw.json:11:57"), "{why}");
     assert_eq!(tool(&view, "gateway")["limit"]["key"], "tools.profile");
     assert_eq!(view["unknownEntries"][0]["entry"], "brwoser");
     let done = home.run(&["tools", "list", "--agent", "ops", "--why"]);

@@ -45,6 +45,7 @@ fn every_configuration_key_is_documented() {
     for (file, section) in [
         ("src/config/docker.rs", "## sandbox.docker"),
         ("src/config/sandbox.rs", "## sandbox"),
+        ("src/config/tools.rs", "## tools"),
         ("src/config/exec.rs", "## tools.exec"),
     ] {
         let names = page::quoted(&page.section(section));
