@@ -43,7 +43,7 @@ async fn a_timeout_ends_the_whole_tree_and_nothing_else() {
         "trap '' TERM; echo before; sleep 7001",
         "trap '' TERM; echo before; (setsid sh -c 'sleep 7002 & sleep 7003' </dev/null >/dev/null 2>&1 &); sleep 7004",
         "echo before; setsid sh -c '(trap \"\" TERM HUP INT; sleep 7005 &) & sleep 7006' & wait; sleep 7007",
-        "echo before; (yes | sha256sum &); sleep 7008",
+        "echo before; (yes | sha256sum >/dev/null &); sleep 7008",
         "echo before; sh -c 'kill -STOP $$; sleep 7009'; sleep 7010",
         "echo before; trap '' TERM; while :; do (sleep 7011 &) ; sleep 0.05; done",
     ];
@@ -51,8 +51,9 @@ async fn a_timeout_ends_the_whole_tree_and_nothing_else() {
         for tree in trees {
             let done = timed(sandbox, tree, Duration::from_secs(1)).await;
             assert_eq!(text(&done.stdout), "before\n", "I008: output before the limit is kept");
-            let left = lab.processes().await;
-            let strays: Vec<_> = left.iter().filter(|line| !line.contains("sleep 800")).collect();
+            // Over init that is proven with the result; over the engine the last ones are reaped a moment later.
+            let tries = if sandbox.transport() == Transport::Init { 1 } else { 40 };
+            let strays = strays(&lab, tries).await;
             assert!(strays.is_empty(), "{tree} over {:?} leaves {strays:?}", sandbox.transport());
         }
     }
@@ -63,6 +64,20 @@ async fn a_timeout_ends_the_whole_tree_and_nothing_else() {
     }
 }
 
+/// What runs beside the bystanders, after so many looks.
+async fn strays(lab: &Lab, tries: u32) -> Vec<String> {
+    let mut found = Vec::new();
+    for _ in 0..tries {
+        found = lab.processes().await;
+        found.retain(|line| !line.contains("sleep 800"));
+        if found.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    found
+}
+
 /// I012: commands that time out do not pile up.
 #[tokio::test]
 async fn five_timeouts_leave_as_many_processes_as_before() {
@@ -71,7 +86,9 @@ async fn five_timeouts_leave_as_many_processes_as_before() {
         let before = lab.processes().await;
         let one = || timed(sandbox, "trap '' TERM; sleep 300", Duration::from_secs(1));
         join_all((0..5).map(|_| one())).await;
-        assert_eq!(lab.processes().await, before, "{:?}", sandbox.transport());
+        assert!(before.is_empty());
+        let tries = if sandbox.transport() == Transport::Init { 1 } else { 40 };
+        assert_eq!(strays(&lab, tries).await, before, "{:?}", sandbox.transport());
     }
 }
 
@@ -151,7 +168,7 @@ async fn limits_in_a_table() {
 async fn cancelling_ends_the_tree() {
     let lab = Lab::new().await;
     for sandbox in lab.roads() {
-        let mut call = sandbox.call("echo up; (setsid sleep 7001 &); trap '' TERM; sleep 7002");
+        let mut call = sandbox.call("trap '' TERM; (setsid sleep 7001 &); echo up; sleep 7002");
         call.options.grace = GRACE;
         let mut running = sandbox.start(&call).await.unwrap();
         read_until(&mut running, "up").await;
@@ -161,7 +178,8 @@ async fn cancelling_ends_the_tree() {
         if let Some(processes) = done.outcome.processes {
             assert!(processes.proven_gone && processes.termed >= 2 && processes.killed >= 1, "{processes:?}");
         }
-        assert_eq!(lab.processes().await, Vec::<String>::new(), "{:?}", sandbox.transport());
+        let tries = if sandbox.transport() == Transport::Init { 1 } else { 40 };
+        assert_eq!(strays(&lab, tries).await, Vec::<String>::new(), "{:?}", sandbox.transport());
     }
 }
 
