@@ -39,8 +39,12 @@ impl Tree {
     }
 
     fn rule(&self, bind: &str, policy: &BindPolicy) -> String {
-        let bind = bind.replace('R', &self.root.join("ws").display().to_string());
-        let bind = bind.replace('T', &self.root.display().to_string());
+        // Only at the front: the directory's own random name may hold either letter.
+        let bind = match bind.split_at(1) {
+            ("R", rest) => format!("{}{rest}", self.root.join("ws").display()),
+            ("T", rest) => format!("{}{rest}", self.root.display()),
+            _ => bind.to_owned(),
+        };
         match validate(&bind, "k", policy) {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.refusal.rule(),
