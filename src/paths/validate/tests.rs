@@ -39,8 +39,14 @@ impl Tree {
     }
 
     fn rule(&self, bind: &str, policy: &BindPolicy) -> String {
-        let bind = bind.replace('R', &self.root.join("ws").display().to_string());
-        let bind = bind.replace('T', &self.root.display().to_string());
+        let (ws, root) = (self.root.join("ws").display().to_string(), self.root.display().to_string());
+        // In one pass: the random name of the root may hold either letter.
+        let part = |c: char| match c {
+            'R' => ws.clone(),
+            'T' => root.clone(),
+            other => other.to_string(),
+        };
+        let bind: String = bind.chars().map(part).collect();
         match validate(&bind, "k", policy) {
             Ok(_) => "ok".to_owned(),
             Err(error) => error.refusal.rule(),
