@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod engine;
 pub mod exec;
+pub mod explain;
 pub mod images;
 pub mod sandbox;
 pub mod tools;
@@ -35,7 +36,7 @@ enum Command {
     Exec(Box<exec::Args>),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
-    /// List, stop and prune the sandboxes of this installation.
+    /// Explain, list, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
