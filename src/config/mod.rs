@@ -18,11 +18,14 @@
 //! | [`env`] | environment names and values |
 //! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
 //! | [`resolved`] | the merged values for one agent |
+//! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
+//! | [`schema`] | the JSON Schema |
 //! | `subject` | which agent and session are meant |
 
 mod agents;
 pub mod docker;
 pub mod document;
+pub mod edit;
 pub mod env;
 mod error;
 pub mod exec;
@@ -30,10 +33,13 @@ pub mod index;
 pub mod limits;
 pub mod locate;
 pub mod network;
+pub mod path;
 pub mod reader;
 pub mod resolved;
 pub mod sandbox;
+pub mod schema;
 pub mod size;
+pub mod store;
 mod subject;
 pub mod substitute;
 pub mod tools;
@@ -49,6 +55,7 @@ pub use document::{Document, Origin};
 pub use error::{ConfigError, Problem};
 pub use exec::ResolvedExec;
 pub use locate::{Located, locate};
+pub use path::KeyPath;
 pub use resolved::{BindEntry, DockerSettings, Prune, ResolvedSandbox};
 pub use sandbox::{Mode, WorkspaceAccess};
 pub use subject::{Subject, SubjectError};
