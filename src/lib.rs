@@ -15,6 +15,7 @@
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
 //! | `session` | session keys |
+//! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
 //! | `client` | the library's front door: [`Sandbox`] |
 //! | `cli` | one file per subcommand; the only module that prints |
@@ -42,6 +43,8 @@ pub mod config;
 pub mod engine;
 #[cfg(feature = "host")]
 pub mod error;
+#[cfg(feature = "host")]
+pub mod explain;
 #[cfg(feature = "host")]
 pub mod host_tool;
 #[cfg(feature = "host")]

@@ -73,6 +73,11 @@ impl InstallationId {
         self.0.get(..6).unwrap_or(&self.0)
     }
 
+    /// Stands for the id that the first sandbox will make.
+    pub fn none() -> Self {
+        Self("0".repeat(32))
+    }
+
     /// Reads back an id that was written by [`StateDir::installation`].
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -112,6 +117,11 @@ impl StateDir {
         let path = self.root.join("creel").join(part);
         make_dir(&path)?;
         Ok(path)
+    }
+
+    /// This installation's id where it was made before; nothing is written.
+    pub fn known_installation(&self) -> Option<InstallationId> {
+        InstallationId::parse(&std::fs::read_to_string(self.root.join("creel/installation")).ok()?)
     }
 
     /// This installation's id, made on first use. Concurrent first uses agree on one id.

@@ -1,8 +1,10 @@
 //! The command line. One file per subcommand; the only module that prints.
 
+pub mod config;
 pub mod demo;
 pub mod engine;
 pub mod exec;
+pub mod explain;
 pub mod images;
 pub mod sandbox;
 pub mod tools;
@@ -35,8 +37,10 @@ enum Command {
     Exec(Box<exec::Args>),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
-    /// List, stop and prune the sandboxes of this installation.
+    /// Explain, list, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
+    /// Read, change and check the configuration file.
+    Config(config::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
     /// Build and list sandbox images; no registry is needed.
@@ -93,6 +97,7 @@ pub fn main() -> ExitCode {
             Command::Exec(args) => ExitCode::from(Box::pin(exec::run(*args)).await),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
+            Command::Config(args) => config::run(&args),
             Command::Tools(args) => tools::run(args),
             Command::Images(args) => {
                 let done = match args.common.places().await {

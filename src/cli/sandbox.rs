@@ -1,4 +1,4 @@
-//! `creel sandbox`: list, stop, prune.
+//! `creel sandbox`: explain, list, stop, prune.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -22,6 +22,8 @@ pub struct Args {
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
+    /// Say where a session's commands run, what they may do there, why, and which keys change it.
+    Explain(super::explain::Args),
     /// Show each sandbox: state, image, age, who uses it.
     List,
     /// Remove sandboxes; workspaces stay. One in use is left alone without --force.
@@ -42,6 +44,9 @@ enum Action {
 /// Runs the subcommand.
 pub async fn run(args: Args) -> ExitCode {
     let json = args.json;
+    if let Action::Explain(explain) = args.action {
+        return super::status(super::explain::run(explain, &args.common, json).await, json);
+    }
     super::status(act(args).await, json)
 }
 
@@ -49,6 +54,8 @@ async fn act(args: Args) -> Result<(), Failure> {
     let (engine, state) = args.common.places().await?;
     let sandboxes = Sandboxes::open(engine, &state)?;
     match args.action {
+        // It must answer where no engine does.
+        Action::Explain(_) => Ok(()),
         Action::List => {
             let all = sandboxes.list().await?;
             if args.json {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use crate::config::{self, Config, Mode, Places};
+use crate::config::{self, Config, Mode, Places, Subject};
 use crate::error::Failure;
 use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool, mcp, tables};
 use crate::session::{AgentId, SessionKey};
@@ -87,19 +87,12 @@ impl View {
         let var = |name: &str| std::env::var(name).ok();
         let state = StateDir::locate(var)?;
         let config = Config::load(&config::locate(args.config.as_deref(), &var, &state), &var)?;
-        let named = args.agent.as_deref().map(AgentId::parse).transpose()?;
-        let base = named.clone().unwrap_or_else(|| config.default_agent());
-        let session = match args.session.as_deref() {
-            Some(key) if named.is_some() => SessionKey::parse_for(key, &base)?,
-            Some(key) => SessionKey::parse(key, &base)?,
-            None => SessionKey::main_of(&base),
-        };
-        let agent = named.unwrap_or_else(|| session.agent().clone());
-        config.known_agent(&agent)?;
+        let Subject { agent, session, is_main, .. } =
+            config.subject(args.agent.as_deref(), args.session.as_deref())?;
         let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let places = Places { home, state: state.root().to_owned() };
         let mode = config.sandbox(&agent, &places)?.mode;
-        let sandboxed = mode.sandboxes(&session);
+        let sandboxed = mode.sandboxes(is_main);
         let (provider, model) = model(args.provider.as_deref(), args.model.as_deref());
         let caller =
             Caller { provider: provider.as_deref(), model: model.as_deref(), sandboxed, ..Caller::default() };

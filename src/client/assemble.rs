@@ -6,18 +6,16 @@ use std::time::Duration;
 use super::options::Var;
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
-use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, WorkspaceAccess};
-use crate::engine::{Discovery, Engine, Limits};
+use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
+use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
-use crate::paths::{select, validate, workspace};
+use crate::paths::policy::AGENT_TARGET;
+use crate::paths::{protected, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
-use crate::session::{self, AgentId, ScopeKey, SessionKey};
-use crate::state::StateDir;
-
-/// Where the agent's workspace appears with access `ro` (spec `sandbox.md` §4.1).
-const AGENT_TARGET: &str = "/agent";
+use crate::session::{self, ScopeKey, SessionKey};
+use crate::state::{InstallationId, StateDir};
 
 /// Everything that the files and options say, before the engine is asked.
 struct Wanted {
@@ -31,7 +29,7 @@ struct Wanted {
 
 pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let wanted = read(options)?;
-    let (request, mut warnings) = request(options, &wanted)?;
+    let (request, mut warnings) = request(options, &wanted, Purpose::Make)?;
     let engine = Engine::discover(&Discovery::from_process(options.engine.clone())).await?;
     let sandboxes = Sandboxes::open(engine, &wanted.state)?;
     let exe = std::env::current_exe().unwrap_or_default();
@@ -58,6 +56,45 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     })
 }
 
+/// Whether something may be written on the way to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A sandbox will be made.
+    Make,
+    /// Somebody wants to know.
+    Look,
+}
+
+/// What opening would ask an engine for.
+#[derive(Debug)]
+pub struct Preview {
+    /// The container, without what belongs to one start.
+    pub spec: ContainerSpec,
+    /// Variables of every command.
+    pub env: Vec<(String, String)>,
+    /// Shell text that runs once in a new container.
+    pub setup: Option<String>,
+    /// What should be known.
+    pub warnings: Vec<String>,
+    /// The state directory.
+    pub state: StateDir,
+    /// What the container is made from.
+    pub request: SandboxRequest,
+}
+
+pub(super) fn preview(options: &SandboxOptions) -> Result<Preview, Failure> {
+    let wanted = read(options)?;
+    let (request, warnings) = request(options, &wanted, Purpose::Look)?;
+    Ok(Preview {
+        spec: sandbox::preview(&request),
+        env: setting(options, &wanted, &request).env,
+        setup: request.setup.clone(),
+        warnings,
+        state: wanted.state,
+        request,
+    })
+}
+
 fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
     let var = &options.var;
     let state = match &options.state {
@@ -66,16 +103,8 @@ fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
     };
     let look_up = |name: &str| var(name);
     let config = Config::load(&config::locate(options.config.as_deref(), &look_up, &state), &look_up)?;
-    let agent = match &options.agent {
-        Some(id) => AgentId::parse(id)?,
-        None => config.default_agent(),
-    };
-    let session = match &options.session {
-        Some(key) => SessionKey::parse(key, &agent)?,
-        None => SessionKey::main_of(&agent),
-    };
-    let agent = options.agent.as_ref().map_or_else(|| session.agent().clone(), |_| agent);
-    config.known_agent(&agent)?;
+    let Subject { agent, session, .. } =
+        config.subject(options.agent.as_deref(), options.session.as_deref())?;
     let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let places = Places { home, state: state.root().to_owned() };
     let sandbox = config.sandbox(&agent, &places)?;
@@ -127,13 +156,25 @@ fn scope(
     ScopeKey::Of(format!("{scope}:variant:workspace:{}", session::digest(&variant)))
 }
 
-fn request(options: &SandboxOptions, wanted: &Wanted) -> Result<(SandboxRequest, Vec<String>), Failure> {
+fn request(
+    options: &SandboxOptions,
+    wanted: &Wanted,
+    purpose: Purpose,
+) -> Result<(SandboxRequest, Vec<String>), Failure> {
     let Wanted { sandbox, session, scope, state, .. } = wanted;
     let docker = &sandbox.docker;
-    let installation = state.installation()?;
+    let installation = match (purpose, state.known_installation()) {
+        (Purpose::Look, None) => InstallationId::none(),
+        (Purpose::Look, Some(known)) => known,
+        (Purpose::Make, _) => state.installation()?,
+    };
     let name = SandboxName::parse(&session::container_name(&docker.container_prefix, scope, &installation))?;
-    let (workspace, mut binds) = workspace_of(options, wanted)?;
-    let (more, warnings) = binds_of(options, wanted, &workspace)?;
+    let (workspace, mut binds) = workspace_of(options, wanted, purpose)?;
+    let guarded: Vec<String> =
+        binds.iter().map(|bind| bind.target.clone()).filter(|one| one != AGENT_TARGET).collect();
+    let (more, warnings) = binds_of(options, wanted, &workspace, &guarded)?;
+    // A configured bind with the agent's target takes its place, where the flag for reserved targets allows it.
+    binds.retain(|bind| !more.iter().any(|other| other.target == bind.target));
     binds.extend(more);
     let image = options.image.clone().unwrap_or_else(|| docker.image.clone());
     let mut request = SandboxRequest::hardened(name, scope.to_string(), image, workspace);
@@ -186,7 +227,11 @@ fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
 }
 
 /// The directory that commands work in, and the agent's own beside it where access is `ro`.
-fn workspace_of(options: &SandboxOptions, wanted: &Wanted) -> Result<(Workspace, Vec<Bind>), Failure> {
+fn workspace_of(
+    options: &SandboxOptions,
+    wanted: &Wanted,
+    purpose: Purpose,
+) -> Result<(Workspace, Vec<Bind>), Failure> {
     let Wanted { sandbox, scope, deny, .. } = wanted;
     let target = sandbox.docker.workdir.clone();
     if let Some(dir) = &options.workspace {
@@ -198,15 +243,22 @@ fn workspace_of(options: &SandboxOptions, wanted: &Wanted) -> Result<(Workspace,
         workspace::check_place(&sandbox.agent_workspace, deny, std::slice::from_ref(&sandbox.agent_workspace))
     };
     if sandbox.workspace_access == WorkspaceAccess::Rw {
-        return Ok((
-            Workspace { dir: agent()?, read_only: false, owned_by_creel: false, target },
-            Vec::new(),
-        ));
+        let dir = agent()?;
+        let binds = protected::protected(&dir, &target).into_iter().map(|one| {
+            let held = sandbox::Held::open(&one.source)?;
+            Ok::<_, Failure>(Bind { source: one.source, target: one.target, read_only: true, held })
+        });
+        let binds = binds.collect::<Result<Vec<Bind>, Failure>>()?;
+        return Ok((Workspace { dir, read_only: false, owned_by_creel: false, target }, binds));
     }
     let dir = session::sandbox_workspace(&sandbox.workspace_root, scope);
     let dir = workspace::check_place(&dir, deny, std::slice::from_ref(&sandbox.workspace_root))?;
     let read_only = sandbox.workspace_access == WorkspaceAccess::Ro;
-    let binds = if read_only { vec![agent_bind(&agent()?)?] } else { Vec::new() };
+    let binds = match (read_only, purpose) {
+        (false, _) => Vec::new(),
+        (true, Purpose::Look) if !agent()?.is_dir() => Vec::new(),
+        (true, _) => vec![agent_bind(&agent()?)?],
+    };
     Ok((Workspace { dir, read_only, owned_by_creel: true, target }, binds))
 }
 
@@ -228,6 +280,7 @@ fn binds_of(
     options: &SandboxOptions,
     wanted: &Wanted,
     workspace: &Workspace,
+    guarded: &[String],
 ) -> Result<(Vec<Bind>, Vec<String>), Failure> {
     let Wanted { sandbox, deny, .. } = wanted;
     let roots = [workspace.dir.clone(), sandbox.agent_workspace.clone()];
@@ -237,7 +290,7 @@ fn binds_of(
     let policy = sandbox.bind_policy(deny.clone(), &roots).allow_external(true);
     let given = options.binds.iter().map(|spec| (spec.as_str(), "--bind"));
     valid.extend(all(validate::validate_all(given, &policy))?);
-    let selection = select::select(valid, &[]);
+    let selection = select::select(valid, guarded);
     let warnings = selection.dropped.iter().map(ToString::to_string).collect();
     let binds: Result<Vec<Bind>, _> = selection.binds.iter().map(Bind::hold).collect();
     Ok((binds?, warnings))

@@ -20,6 +20,7 @@ mod prepare;
 
 use std::time::Duration;
 
+pub use assemble::Preview;
 pub use collect::{Collected, MAX_COLLECTED};
 pub use options::{RoadChoice, SandboxOptions};
 pub use prepare::Way;

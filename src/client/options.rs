@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Sandbox, assemble};
+use super::{Preview, Sandbox, assemble};
 use crate::error::Failure;
 
 /// Looks a variable of the environment up.
@@ -149,6 +149,15 @@ impl SandboxOptions {
     pub fn vars(mut self, var: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         self.var = Arc::new(var);
         self
+    }
+
+    /// What [`Self::open`] would ask an engine for. Nothing is written, made or asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], as far as configuration and file system decide.
+    pub fn preview(&self) -> Result<Preview, Failure> {
+        assemble::preview(self)
     }
 
     /// Opens the sandbox: makes it, or joins the one that is there.

@@ -10,7 +10,7 @@ use crate::paths::{BindSpec, lexical};
 use crate::sandbox::Rule;
 
 /// Every key of the block; there is none that grants a privilege, and none is accepted.
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "image",
     "containerPrefix",
     "workdir",

@@ -2,7 +2,7 @@
 
 use super::reader::{Block, Set};
 
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "host",
     "mode",
     "security",

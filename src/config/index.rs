@@ -1,6 +1,7 @@
 //! Where each key stands in a JSON5 text. The parser reports positions of errors only, not of values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// How deep objects and arrays may nest.
 const MAX_DEPTH: usize = 64;
@@ -22,11 +23,36 @@ pub struct TooDeep {
     pub at: Position,
 }
 
+/// An object or array in the text, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Container {
+    /// It is an object.
+    pub is_object: bool,
+    /// From the opening to behind the closing bracket.
+    pub span: Range<usize>,
+    /// Its members or elements, in the order of the text.
+    pub children: Vec<Child>,
+}
+
+/// A member or an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    /// Its full key.
+    pub key: String,
+    /// Where it begins: the name of a member, the value of an element.
+    pub start: usize,
+    /// Its value.
+    pub value: Range<usize>,
+    /// The comma behind it.
+    pub comma: Option<usize>,
+}
+
 /// Key path to position: of the name for a member, of the value for an element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
     places: BTreeMap<String, Position>,
     repeated: BTreeSet<String>,
+    containers: BTreeMap<String, Container>,
 }
 
 /// The path of a member: `a.b`, or `a["b c"]` where the name is no plain word.
@@ -47,6 +73,7 @@ impl Index {
     /// Walks the text. Where it is no JSON5 the walk gathers what it can; the parser will say what is wrong.
     pub fn of(text: &str) -> Result<Self, TooDeep> {
         let mut walk = Walk {
+            length: text.len(),
             rest: text,
             at: Position { line: 1, column: 1 },
             frames: Vec::new(),
@@ -59,6 +86,11 @@ impl Index {
     /// Where a key stands; the last place if it is written twice.
     pub fn get(&self, key: &str) -> Option<Position> {
         self.places.get(key).copied()
+    }
+
+    /// An object or array by its key; empty is the root.
+    pub fn container(&self, key: &str) -> Option<&Container> {
+        self.containers.get(key)
     }
 
     /// Whether a key is written more than once.
@@ -74,12 +106,20 @@ impl Index {
 }
 
 /// An object or array that is open.
-enum Frame {
-    Object { path: String, pending: Option<String> },
-    Array { path: String, next: usize },
+struct Frame {
+    path: String,
+    /// The member whose value is next and where its name begins; or the number of the next element.
+    next: Next,
+    container: Container,
+}
+
+enum Next {
+    Member(Option<(String, usize)>),
+    Element(usize),
 }
 
 struct Walk<'a> {
+    length: usize,
     rest: &'a str,
     at: Position,
     frames: Vec<Frame>,
@@ -98,50 +138,84 @@ impl<'a> Walk<'a> {
                 if self.frames.len() >= MAX_DEPTH {
                     return Err(TooDeep { at });
                 }
-                self.frames.push(if first == '{' {
-                    Frame::Object { path, pending: None }
-                } else {
-                    Frame::Array { path, next: 0 }
-                });
+                let is_object = first == '{';
+                let next = if is_object { Next::Member(None) } else { Next::Element(0) };
+                let start = self.offset();
+                let container = Container { is_object, span: start..start, children: Vec::new() };
+                self.frames.push(Frame { path, next, container });
                 self.take(1);
             }
             '}' | ']' => {
-                self.frames.pop();
                 self.take(1);
+                self.close();
             }
             ',' => {
-                match self.frames.last_mut() {
-                    Some(Frame::Array { next, .. }) => *next += 1,
-                    Some(Frame::Object { pending, .. }) => *pending = None,
-                    None => {}
+                let here = self.offset();
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.next = match frame.next {
+                        Next::Element(next) => Next::Element(next + 1),
+                        Next::Member(_) => Next::Member(None),
+                    };
+                    if let Some(child) = frame.container.children.last_mut() {
+                        child.comma = Some(here);
+                    }
                 }
                 self.take(1);
             }
             ':' => self.take(1),
             _ => {
+                let start = self.offset();
                 let token = self.token(first);
-                self.word(token, at);
+                self.word(token, at, start);
             }
         }
         Ok(true)
     }
 
+    /// How far the walk is, in bytes.
+    fn offset(&self) -> usize {
+        self.length.saturating_sub(self.rest.len())
+    }
+
     /// A string, name, number or keyword: the name of a member, or a value.
-    fn word(&mut self, token: &str, at: Position) {
-        if let Some(Frame::Object { path, pending: pending @ None }) = self.frames.last_mut() {
+    fn word(&mut self, token: &str, at: Position, start: usize) {
+        if let Some(Frame { path, next: Next::Member(pending @ None), .. }) = self.frames.last_mut() {
             let key = member(path, &decode(token));
-            *pending = Some(key.clone());
+            *pending = Some((key.clone(), start));
             self.index.note(key, at);
         } else {
-            self.value_path(at);
+            let key = self.value_path(at);
+            let value = start..self.offset();
+            self.child(key, value);
         }
+    }
+
+    /// The innermost object or array ends here.
+    fn close(&mut self) {
+        let Some(mut frame) = self.frames.pop() else { return };
+        frame.container.span.end = self.offset();
+        let span = frame.container.span.clone();
+        self.index.containers.insert(frame.path.clone(), frame.container);
+        self.child(frame.path, span);
+    }
+
+    /// A value is complete.
+    fn child(&mut self, key: String, value: Range<usize>) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        let start = match &frame.next {
+            Next::Member(Some((_, start))) => *start,
+            _ => value.start,
+        };
+        frame.container.children.push(Child { key, start, value, comma: None });
     }
 
     /// The path of the value that begins here; notes where an element stands.
     fn value_path(&mut self, at: Position) -> String {
         match self.frames.last() {
-            Some(Frame::Object { pending, .. }) => pending.clone().unwrap_or_default(),
-            Some(Frame::Array { path, next }) => {
+            Some(Frame { next: Next::Member(pending), .. }) => {
+                pending.as_ref().map(|(key, _)| key.clone()).unwrap_or_default()
+            }
+            Some(Frame { path, next: Next::Element(next), .. }) => {
                 let key = element(path, *next);
                 self.index.note(key.clone(), at);
                 key
@@ -260,6 +334,24 @@ mod tests {
         assert_eq!(at(&index, "f"), Some((5, 3)));
         assert_eq!(at(&index, "é"), Some((5, 14)));
         assert_eq!(at(&index, "y"), None);
+    }
+
+    #[test]
+    fn containers_know_their_children() {
+        let text = "{ a: [1, {b: 2,}], /* , */ c: 'x' }";
+        let index = Index::of(text).unwrap();
+        let root = index.container("").unwrap();
+        let parts: Vec<(&str, &str, bool)> = root
+            .children
+            .iter()
+            .map(|child| {
+                (&text[child.start..child.value.end], &text[child.value.clone()], child.comma.is_some())
+            })
+            .collect();
+        assert_eq!(parts, [("a: [1, {b: 2,}]", "[1, {b: 2,}]", true), ("c: 'x'", "'x'", false)]);
+        assert_eq!(&text[root.span.clone()], text);
+        let inner = index.container("a[1]").unwrap();
+        assert!(inner.is_object && inner.children[0].key == "a[1].b" && inner.children[0].comma.is_some());
     }
 
     #[test]

@@ -18,10 +18,14 @@
 //! | [`env`] | environment names and values |
 //! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
 //! | [`resolved`] | the merged values for one agent |
+//! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
+//! | [`schema`] | the JSON Schema |
+//! | `subject` | which agent and session are meant |
 
 mod agents;
 pub mod docker;
 pub mod document;
+pub mod edit;
 pub mod env;
 mod error;
 pub mod exec;
@@ -29,10 +33,14 @@ pub mod index;
 pub mod limits;
 pub mod locate;
 pub mod network;
+pub mod path;
 pub mod reader;
 pub mod resolved;
 pub mod sandbox;
+pub mod schema;
 pub mod size;
+pub mod store;
+mod subject;
 pub mod substitute;
 pub mod tools;
 
@@ -47,8 +55,10 @@ pub use document::{Document, Origin};
 pub use error::{ConfigError, Problem};
 pub use exec::ResolvedExec;
 pub use locate::{Located, locate};
+pub use path::KeyPath;
 pub use resolved::{BindEntry, DockerSettings, Prune, ResolvedSandbox};
 pub use sandbox::{Mode, WorkspaceAccess};
+pub use subject::{Subject, SubjectError};
 
 /// Where relative things belong: values, so that reading a configuration needs no environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +80,8 @@ pub struct Config {
     empty_allow_is_all: bool,
     agents: Vec<Agent>,
     explicit_ownership: bool,
+    global_sessions: bool,
+    channels: Vec<String>,
 }
 
 impl Config {
@@ -98,6 +110,8 @@ impl Config {
             blocks.as_ref().map(|agents| agents::read(agents, empty_is_all)).unwrap_or_default(),
             blocks.as_ref().is_some_and(agents::explicit_ownership),
         );
+        let global_sessions = root.as_ref().is_some_and(global_sessions);
+        let channels = root.as_ref().map(channels).unwrap_or_default();
         reader.finish()?;
         let (defaults, default_workspace, exec, agents, explicit_ownership) = config;
         Ok(Self {
@@ -109,12 +123,25 @@ impl Config {
             empty_allow_is_all: empty_is_all,
             agents,
             explicit_ownership,
+            global_sessions,
+            channels,
         })
     }
 
     /// Where a key (`agents.defaults.sandbox.docker.binds[0]`) is written.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         self.document.origin(key)
+    }
+
+    /// The values as written, variables not filled in.
+    pub fn written(&self) -> &serde_json::Value {
+        self.document.root()
+    }
+
+    /// Checks what shows only when the layers are merged, for every agent.
+    pub fn check_all(&self, places: &Places) -> Result<(), ConfigError> {
+        let named = self.agents.iter().map(|agent| agent.id.clone());
+        named.chain([self.default_agent()]).try_for_each(|id| self.sandbox(&id, places).map(drop))
     }
 
     /// The file that was read, or that would have been.
@@ -211,8 +238,9 @@ impl Config {
     /// Whether the workspace without a name is this agent's. With explicit ownership no agent inherits it by
     /// being the first in the file.
     fn owns_default_workspace(&self, id: &AgentId) -> bool {
-        if self.explicit_ownership && !self.agents.iter().any(|agent| agent.default) {
-            return *id == AgentId::main();
+        if self.explicit_ownership && self.agents.len() > 1 && !self.agents.iter().any(|agent| agent.default)
+        {
+            return false;
         }
         *id == self.default_agent()
     }
@@ -238,6 +266,21 @@ impl Config {
         let problem = Problem { key: key.to_owned(), origin: self.origin(key), message, fix: fix.to_owned() };
         ConfigError::Invalid { file: self.file().to_owned(), problems: vec![problem] }
     }
+}
+
+/// `session.scope: "global"`: all channels share one session. The rest of the block belongs to the agent host.
+fn global_sessions(root: &reader::Block<'_>) -> bool {
+    let scope = root.open("session").and_then(|session| session.text("scope"));
+    scope.is_some_and(|set| set.value.trim() == "global")
+}
+
+/// The channels that the configuration has and does not switch off. Their blocks are not read.
+fn channels(root: &reader::Block<'_>) -> Vec<String> {
+    let Some(set) = root.raw("channels") else { return Vec::new() };
+    let on =
+        |block: &serde_json::Value| block.get("enabled").and_then(serde_json::Value::as_bool) != Some(false);
+    let blocks = set.value.as_object().into_iter().flatten();
+    blocks.filter(|(_, block)| block.is_object() && on(block)).map(|(name, _)| name.to_lowercase()).collect()
 }
 
 #[cfg(test)]

@@ -109,6 +109,8 @@ pub struct ResolvedSandbox {
     pub docker: DockerSettings,
     /// When it is removed.
     pub prune: Prune,
+    /// Where the backend `ssh` of the agent host keeps workspaces on its machine.
+    pub ssh_workspace_root: String,
     /// Setting (`docker.image`) to the key that decided it; settings with built-in values are absent.
     #[serde(skip)]
     keys: BTreeMap<&'static str, String>,
@@ -181,6 +183,11 @@ pub(super) fn resolve(
     let access =
         merge.pick("workspaceAccess", near.workspace_access.as_ref(), defaults.workspace_access.as_ref());
     let prune = prune(&mut merge, inner, defaults);
+    let ssh_root = merge.pick(
+        "ssh.workspaceRoot",
+        inner.ssh_workspace_root.as_ref(),
+        defaults.ssh_workspace_root.as_ref(),
+    );
     check(config, &docker, &merge)?;
     Ok(ResolvedSandbox {
         agent: id.clone(),
@@ -192,6 +199,7 @@ pub(super) fn resolve(
         agent_workspace: config.agent_workspace(id, places)?,
         docker,
         prune,
+        ssh_workspace_root: ssh_root.unwrap_or_else(|| "/tmp/openclaw-sandboxes".to_owned()),
         keys: merge.keys,
     })
 }

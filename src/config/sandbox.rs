@@ -2,9 +2,9 @@
 
 use super::docker::{self, DockerLayer};
 use super::reader::{Block, Set};
-use crate::session::{Scope, SessionKey};
+use crate::session::Scope;
 
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "mode",
     "backend",
     "scope",
@@ -62,10 +62,11 @@ pub enum Mode {
 
 impl Mode {
     /// Whether a session runs in a sandbox, as far as the configuration alone decides (spec `sandbox.md` §2.2).
-    pub fn sandboxes(self, session: &SessionKey) -> bool {
+    /// `is_main` is [`super::Subject::is_main`].
+    pub fn sandboxes(self, is_main: bool) -> bool {
         match self {
             Self::Off => false,
-            Self::NonMain => !session.is_main(),
+            Self::NonMain => !is_main,
             Self::All => true,
         }
     }
@@ -95,6 +96,7 @@ pub struct SandboxLayer {
     pub workspace_root: Option<Set<String>>,
     pub idle_hours: Option<Set<u64>>,
     pub max_age_days: Option<Set<u64>>,
+    pub ssh_workspace_root: Option<Set<String>>,
     pub docker: DockerLayer,
 }
 
@@ -106,7 +108,7 @@ impl SandboxLayer {
         let prune = block.closed("prune", &["idleHours", "maxAgeDays"]);
         let docker = DockerLayer::read(block).unwrap_or_default();
         browser(block, docker.allow_namespace_join.as_ref().is_some_and(|set| set.value));
-        let _ = block.closed("ssh", SSH_KEYS);
+        let ssh = block.closed("ssh", SSH_KEYS);
         let _ = block.choice("sessionToolsVisibility", &[("spawned", ()), ("all", ())]);
         Some(Self {
             mode: block
@@ -123,9 +125,20 @@ impl SandboxLayer {
             workspace_root: block.word("workspaceRoot"),
             idle_hours: prune.as_ref().and_then(|prune| prune.whole("idleHours", 0)),
             max_age_days: prune.as_ref().and_then(|prune| prune.whole("maxAgeDays", 0)),
+            ssh_workspace_root: ssh.as_ref().and_then(ssh_workspace_root),
             docker,
         })
     }
+}
+
+/// A directory on the other machine; creel has no such backend and only tells it.
+fn ssh_workspace_root(ssh: &Block<'_>) -> Option<Set<String>> {
+    let set = ssh.word("workspaceRoot")?.map(|text| text.replace('\\', "/"));
+    if !set.value.starts_with('/') {
+        ssh.problem("workspaceRoot", format!("{:?} is not an absolute path", set.value), "begin it with /");
+        return None;
+    }
+    Some(set.map(|text| text.trim_end_matches('/').to_owned()))
 }
 
 /// The former key is told apart from a misspelling: what it meant is known.

@@ -13,7 +13,7 @@ use crate::policy::{
 pub const EMPTY_KEY: &str = "dangerouslyAllowEmptyPolicy";
 
 const LISTS: &[&str] = &["allow", "alsoAllow", "deny"];
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "profile",
     "allow",
     "alsoAllow",

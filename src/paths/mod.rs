@@ -13,6 +13,7 @@
 //! | [`policy`] | what decides over a bind: roots, reserved targets, flags |
 //! | [`validate`] | the verdict over one bind |
 //! | [`workspace`] | the same deny list for a workspace directory |
+//! | [`protected`] | directories of a workspace that its sandbox must not change |
 //! | [`select`] | which of several mounts on one target wins |
 //! | [`workdir`] | the working directory that a call asks for, mapped into the sandbox |
 //! | [`hold`] | a descriptor on the resolved source |
@@ -24,6 +25,7 @@ mod error;
 pub mod hold;
 pub mod lexical;
 pub mod policy;
+pub mod protected;
 pub mod resolve;
 pub mod select;
 pub mod validate;

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use super::deny::{self, DenyList};
 use super::lexical;
 
+/// Where the agent's own workspace appears beside the sandbox's (spec `sandbox.md` §4.1).
+pub const AGENT_TARGET: &str = "/agent";
 /// Reserved in every sandbox (spec `sandbox.md` §6.5).
-const RESERVED: &[&str] = &["/workspace", "/agent"];
+const RESERVED: &[&str] = &["/workspace", AGENT_TARGET];
 /// Where creel keeps its own program and sockets; no flag opens it.
 pub const OWN_TARGET: &str = "/.creel";
 

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::request::Identity;
 use crate::engine::ContainerSpec;
+use crate::paths::protected;
 
 /// Changes whenever the builder of containers changes what it makes from the same request (I044).
 pub const EPOCH: &str = "2026-11-30-init";
@@ -56,21 +57,67 @@ impl Inputs {
         keys.into_iter().filter_map(|key| difference(key, old.get(key), new.get(key))).collect()
     }
 
+    /// The same for a `wanted` that knows no init binary: its version is no choice of the configuration.
+    pub(super) fn drift_apart_from_init(&self, wanted: &Self) -> Vec<String> {
+        let apart = |inputs: &Self| {
+            let mut value = inputs.0.clone();
+            if let Value::Object(fields) = &mut value {
+                fields.remove("init");
+                if let Some(Value::Array(mounts)) = fields.get_mut("mounts") {
+                    mounts.retain(|mount| !is_init(mount));
+                }
+            }
+            Self(value)
+        };
+        apart(self).drift(&apart(wanted))
+    }
+
     /// The mounts differ: file tools would see other files than the container (spec `sandbox.md` §11.2).
     pub fn mounts_differ(&self, wanted: &Self) -> bool {
-        // The init binary's own mount changes with every version of creel; it holds no files of the user.
+        // The init binary's own mount changes with every version of creel; it holds no files of the user. Protected
+        // directories show the workspace's own files: that one appears there must not end what runs.
         let part = |inputs: &Self, key: &str| match (key, inputs.0.get(key)) {
             ("mounts", Some(Value::Array(mounts))) => {
-                Value::Array(mounts.iter().filter(|mount| !is_init(mount)).cloned().collect())
+                let own = |mount: &&Value| !is_init(mount) && !inputs.is_protected(mount);
+                Value::Array(mounts.iter().filter(own).cloned().collect())
+            }
+            ("identities", Some(Value::Object(all))) => {
+                let gone: Vec<&str> =
+                    inputs.mounts().filter(|mount| inputs.is_protected(mount)).filter_map(target).collect();
+                let kept = all.iter().filter(|(target, _)| !gone.contains(&target.as_str()));
+                Value::Object(kept.map(|(target, one)| (target.clone(), one.clone())).collect())
             }
             (_, value) => value.cloned().unwrap_or(Value::Null),
         };
         ["mounts", "tmpfs", "identities", "workdir"].iter().any(|key| part(self, key) != part(wanted, key))
     }
+
+    fn mounts(&self) -> impl Iterator<Item = &Value> {
+        self.0.get("mounts").and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// A directory of the workspace that is mounted read-only over itself.
+    fn is_protected(&self, mount: &Value) -> bool {
+        let workdir = self.0.get("workdir").and_then(Value::as_str);
+        let workspace = self.mounts().find(|one| target(one).is_some() && target(one) == workdir);
+        let pair = |mount: &Value| Some((source(mount)?.to_owned(), target(mount)?.to_owned()));
+        workspace.and_then(pair).zip(pair(mount)).is_some_and(|(workspace, one)| {
+            mount.get("read_only") == Some(&Value::Bool(true))
+                && protected::is_protected((&one.0, &one.1), (&workspace.0, &workspace.1))
+        })
+    }
+}
+
+fn target(mount: &Value) -> Option<&str> {
+    mount.get("target").and_then(Value::as_str)
+}
+
+fn source(mount: &Value) -> Option<&str> {
+    mount.get("source").and_then(Value::as_str)
 }
 
 fn is_init(mount: &Value) -> bool {
-    mount.get("target").and_then(Value::as_str) == Some(super::spec::INIT_TARGET)
+    target(mount) == Some(super::spec::INIT_TARGET)
 }
 
 fn sha256(text: &str) -> String {
@@ -164,6 +211,22 @@ mod tests {
         assert_eq!(old.drift(&new), ["more: nothing → x", "mounts: +/a:/b:ro", "network: none → bridge"]);
         assert!(old.mounts_differ(&new));
         assert_eq!(old.drift(&old), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_protected_directory_that_appears_ends_nothing() {
+        let mount = |source: &str, target: &str, read_only: bool| json!({"source": source, "target": target, "read_only": read_only});
+        let all = |mounts: Vec<Value>, ids: Value| {
+            of(json!({"workdir": "/w", "mounts": mounts, "identities": ids}))
+        };
+        let before = all(vec![mount("/ws", "/w", false)], json!({"/w": 1}));
+        let after = all(
+            vec![mount("/ws", "/w", false), mount("/ws/skills", "/w/skills", true)],
+            json!({"/w": 1, "/w/skills": 2}),
+        );
+        assert!(!before.mounts_differ(&after) && !before.drift(&after).is_empty());
+        let other = all(vec![mount("/ws", "/w", false), mount("/x", "/w/skills", true)], json!({"/w": 1}));
+        assert!(before.mounts_differ(&other));
     }
 
     #[test]

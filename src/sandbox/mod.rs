@@ -11,6 +11,7 @@
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
 //! | `ensure`, `create` | the way to a ready container |
 //! | `stop`, `list`, `prune` | and out of it |
+//! | `preview` | what a request would become, and what the files say |
 //!
 //! The order of a start: lock → look → create → start → meet init → read the kernel's facts → compare → record →
 //! ready. A failure after `create` removes what this attempt made, and nothing else.
@@ -32,6 +33,7 @@ mod lease;
 mod list;
 mod lock;
 mod meet;
+mod preview;
 pub mod prove;
 mod prune;
 mod record;
@@ -55,6 +57,7 @@ pub use init_binary::{
 pub use lease::Lease;
 pub use list::Listed;
 pub use meet::{Meet, MeetError, Probe};
+pub use preview::{Stored, preview, stored};
 pub use prove::{Check, Hardening, Rule, Verdict};
 pub use prune::Pruned;
 pub use record::Record;
@@ -97,12 +100,16 @@ impl Sandboxes {
         &self.layout
     }
 
-    /// The engine is this user's own, without root: the owner of its socket tells, without another request.
     fn rootless(&self) -> bool {
-        match &self.engine.facts().endpoint {
-            Endpoint::Unix(path) => owner(path).is_some_and(|uid| uid != 0),
-            Endpoint::Tcp(_) => false,
-        }
+        rootless(&self.engine.facts().endpoint)
+    }
+}
+
+/// The engine is this user's own, without root: the owner of its socket tells, without another request.
+pub fn rootless(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Unix(path) => owner(path).is_some_and(|uid| uid != 0),
+        Endpoint::Tcp(_) => false,
     }
 }
 

@@ -82,7 +82,11 @@ fn fit(prefix: &str, slug: &str, max: usize) -> String {
     let digest = sha(&full, 12);
     if slug.strip_prefix("workspace-").is_some_and(is_digest) {
         let tail = format!("-{slug}-{digest}");
-        return format!("{}{tail}", cut(prefix, max.saturating_sub(tail.len())));
+        return match cut(prefix, max.saturating_sub(tail.len())) {
+            // No engine takes a name that begins with a dash.
+            "" => format!("{slug}-{digest}"),
+            head => format!("{head}{tail}"),
+        };
     }
     format!("{}-{digest}", cut(&full, max.saturating_sub(digest.len() + 1)))
 }
@@ -151,6 +155,7 @@ mod tests {
         for prefix in ["", "openclaw-sbx-", &"long".repeat(30)] {
             let name = container_name(prefix, &scope, &id);
             assert!(name.len() <= 63 && name.ends_with("-012345"), "{name}");
+            assert!(name.starts_with(|c: char| c.is_ascii_alphanumeric()), "{name}");
         }
         let short = container_name("openclaw-sbx-", &scope, &id);
         assert_eq!(short, format!("openclaw-sbx-{}-012345", slug(&scope.to_string())));

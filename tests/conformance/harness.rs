@@ -29,6 +29,18 @@ pub(crate) enum Difference {
     Other,
 }
 
+/// One way in which a verdict of many parts differs; each needs a rule of its own.
+pub(crate) struct Facet {
+    /// The part.
+    pub(crate) part: String,
+    /// What upstream has there.
+    pub(crate) upstream: Value,
+    /// What creel has there.
+    pub(crate) creel: Value,
+    /// How it differs.
+    pub(crate) kind: Difference,
+}
+
 /// What an area makes of a case.
 pub(crate) enum Judgement {
     /// The same verdict.
@@ -40,6 +52,8 @@ pub(crate) enum Judgement {
         /// How it differs.
         kind: Difference,
     },
+    /// A verdict of many parts, some of which differ; none means equal.
+    Facets(Vec<Facet>),
     /// This kind of case is not judged yet.
     NotCovered,
 }
@@ -51,10 +65,14 @@ pub(crate) enum Direction {
     Stricter,
     /// creel accepts more.
     Looser,
+    /// Neither: another answer to the same question.
+    Other,
 }
 
 /// What a rule looks at: never an id.
 pub(crate) struct Facts<'a> {
+    /// The part of the verdict that differs; empty where it is judged as a whole.
+    pub(crate) part: &'a str,
     /// The case's kind.
     pub(crate) kind: &'a str,
     /// Its input.
@@ -93,6 +111,7 @@ pub(crate) struct Row {
     pub(crate) equal: usize,
     pub(crate) stricter: usize,
     pub(crate) looser: usize,
+    pub(crate) other: usize,
     pub(crate) not_covered: usize,
     pub(crate) by_rule: BTreeMap<&'static str, usize>,
     pub(crate) unexplained: Vec<String>,
@@ -148,34 +167,51 @@ impl Row {
     fn count(&mut self, area: &dyn Area, file: &Value, recorded: &Value) {
         let case = Case {
             kind: recorded["kind"].as_str().unwrap_or_default(),
-            input: &recorded["input"],
+            // Some files have the input beside the verdict.
+            input: recorded.get("input").unwrap_or(recorded),
             expect: &recorded["expect"],
             file,
         };
+        let id = &recorded["id"];
         match area.judge(&case) {
             Judgement::Equal => self.equal += 1,
             Judgement::NotCovered => self.not_covered += 1,
-            Judgement::Differs { creel, kind } => self.explain(area, &case, &creel, kind, &recorded["id"]),
+            Judgement::Differs { creel, kind } => {
+                let facet = Facet { part: String::new(), upstream: case.expect.clone(), creel, kind };
+                self.explain(area, &case, &[facet], id);
+            }
+            Judgement::Facets(facets) if facets.is_empty() => self.equal += 1,
+            Judgement::Facets(facets) => self.explain(area, &case, &facets, id),
         }
     }
 
-    fn explain(&mut self, area: &dyn Area, case: &Case<'_>, creel: &Value, kind: Difference, id: &Value) {
-        let facts = Facts { kind: case.kind, input: case.input, upstream: case.expect, creel };
-        let may = |rule: &&Rule| match rule.direction {
-            Direction::Stricter => kind == Difference::Stricter,
-            Direction::Looser => kind == Difference::Looser,
-        };
-        match area.rules().iter().filter(may).find(|rule| (rule.applies)(&facts)) {
-            Some(rule) => {
-                *self.by_rule.entry(rule.name).or_default() += 1;
-                match rule.direction {
-                    Direction::Stricter => self.stricter += 1,
-                    Direction::Looser => self.looser += 1,
-                }
-            }
-            None => self
-                .unexplained
-                .push(format!("{id} {kind:?} {}: upstream {}, creel {creel}", case.input, case.expect)),
+    /// A case is explained when each of its differences is; it counts as what the worst of them is.
+    fn explain(&mut self, area: &dyn Area, case: &Case<'_>, facets: &[Facet], id: &Value) {
+        let mut rules = Vec::new();
+        for facet in facets {
+            let Facet { part, upstream, creel, kind } = facet;
+            let facts = Facts { part, kind: case.kind, input: case.input, upstream, creel };
+            let may = |rule: &&Rule| match rule.direction {
+                Direction::Stricter => *kind == Difference::Stricter,
+                Direction::Looser => *kind == Difference::Looser,
+                Direction::Other => *kind == Difference::Other,
+            };
+            let Some(rule) = area.rules().iter().filter(may).find(|rule| (rule.applies)(&facts)) else {
+                let input = case.input.get("config").unwrap_or(case.input);
+                self.unexplained
+                    .push(format!("{id} {kind:?} {part} {input}: upstream {upstream}, creel {creel}"));
+                return;
+            };
+            rules.push(rule);
+        }
+        let any = |direction| rules.iter().any(|rule| rule.direction == direction);
+        match (any(Direction::Looser), any(Direction::Stricter)) {
+            (true, _) => self.looser += 1,
+            (false, true) => self.stricter += 1,
+            (false, false) => self.other += 1,
+        }
+        for rule in rules {
+            *self.by_rule.entry(rule.name).or_default() += 1;
         }
     }
 }
@@ -184,18 +220,26 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<22}{:>7}{:>7}{:>18}{:>16}{:>13}{:>17}",
-            "file", "cases", "equal", "stricter-by-rule", "looser-by-rule", "unexplained", "not yet covered"
+            "{:<22}{:>7}{:>7}{:>18}{:>16}{:>15}{:>13}{:>17}",
+            "file",
+            "cases",
+            "equal",
+            "stricter-by-rule",
+            "looser-by-rule",
+            "other-by-rule",
+            "unexplained",
+            "not yet covered"
         )?;
         for row in &self.rows {
             writeln!(
                 f,
-                "{:<22}{:>7}{:>7}{:>18}{:>16}{:>13}{:>17}",
+                "{:<22}{:>7}{:>7}{:>18}{:>16}{:>15}{:>13}{:>17}",
                 row.file,
                 row.cases,
                 row.equal,
                 row.stricter,
                 row.looser,
+                row.other,
                 row.unexplained.len(),
                 row.not_covered
             )?;

@@ -26,7 +26,7 @@ const IMPATIENT: Duration = Duration::ZERO;
 /// Runs the command and returns the exit status of the documented table.
 pub async fn run(args: Args) -> u8 {
     let json = args.json;
-    match follow(args).await {
+    match Box::pin(follow(args)).await {
         Ok(status) => status,
         Err(failure) => {
             super::fail(&failure, json);

@@ -1,0 +1,200 @@
+//! `creel config`: read, change, check the configuration file.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::config::path::NotAKey;
+use crate::config::{self, Config, ConfigError, KeyPath, Located, Places, Problem, edit, schema, store};
+use crate::error::{EXIT_CREEL, Failure, Report};
+use crate::explain;
+use crate::state::StateDir;
+
+/// The configuration file.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// Configuration file instead of `openclaw.json` in the state directory.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Print what is written at a key, or the whole file's values.
+    Get {
+        /// A key such as `agents.list[0].tools.exec.node`.
+        key: Option<String>,
+    },
+    /// Write a value at a key; comments and layout stay. Refused when the result would not be valid.
+    Set {
+        /// A key such as `agents.defaults.sandbox.mode`.
+        key: String,
+        /// JSON5, or plain text where it is none.
+        value: String,
+        /// The value is text, whatever it looks like.
+        #[arg(long)]
+        string: bool,
+    },
+    /// Remove a key. Refused when the result would not be valid.
+    Unset {
+        /// A key.
+        key: String,
+    },
+    /// Check the file, binds included: every problem at once, each with its place and fix.
+    Validate,
+    /// Print the JSON Schema.
+    Schema,
+}
+
+/// Runs the subcommand.
+pub fn run(args: &Args) -> ExitCode {
+    match act(args) {
+        Ok(code) => code,
+        Err(failure) => super::status(Err(failure), args.json),
+    }
+}
+
+fn var(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The file and the places that paths in it are relative to.
+struct Target {
+    located: Located,
+    state: StateDir,
+    places: Places,
+}
+
+impl Target {
+    fn find(args: &Args) -> Result<Self, Failure> {
+        let state = StateDir::locate(var)?;
+        let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let places = Places { home, state: state.root().to_owned() };
+        Ok(Self { located: config::locate(args.config.as_deref(), &var, &state), state, places })
+    }
+
+    /// Everything that can be told before a sandbox is made, binds of this moment included.
+    fn check(&self) -> Result<(), ConfigError> {
+        let config = Config::load(&self.located, &var)?;
+        config.check_all(&self.places)?;
+        match explain::refused_binds(&config, &self.places) {
+            problems if problems.is_empty() => Ok(()),
+            problems => Err(ConfigError::Invalid { file: self.located.path.clone(), problems }),
+        }
+    }
+
+    fn update(&self, change: impl FnOnce(&str) -> Result<String, edit::EditError>) -> Result<bool, Failure> {
+        Ok(store::update(&self.located, &self.state, &self.places, &var, change)?)
+    }
+}
+
+fn act(args: &Args) -> Result<ExitCode, Failure> {
+    match &args.action {
+        Action::Get { key } => get(&Target::find(args)?, key.as_deref(), args.json),
+        Action::Set { key, value, string } => {
+            let path = path(key)?;
+            let value = read_value(value, *string);
+            let changed = Target::find(args)?.update(|text| edit::set(text, &path, &value))?;
+            Ok(told(args, &path, changed, "set"))
+        }
+        Action::Unset { key } => {
+            let path = path(key)?;
+            let changed = Target::find(args)?.update(|text| edit::unset(text, &path))?;
+            Ok(told(args, &path, changed, "removed"))
+        }
+        Action::Validate => validate(&Target::find(args)?, args.json),
+        Action::Schema => {
+            let _ = write!(std::io::stdout(), "{}", schema::text_of_schema());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn path(key: &str) -> Result<KeyPath, Failure> {
+    KeyPath::parse(key).map_err(|NotAKey(text)| {
+        Failure(Report {
+            code: "CRL-CLI-005",
+            message: format!("{text:?} is not a key"),
+            rule: None,
+            fix: "write a key such as agents.list[0].tools.exec.node; odd names as [\"a b\"]".to_owned(),
+        })
+    })
+}
+
+/// JSON5 where it is JSON5, so that numbers, lists and objects need no flag.
+fn read_value(text: &str, string: bool) -> Value {
+    let parsed = if string { None } else { json5::from_str(text).ok() };
+    parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// What is written, variables not filled in. An invalid file can be looked at too.
+fn get(target: &Target, key: Option<&str>, json: bool) -> Result<ExitCode, Failure> {
+    let path = key.map(path).transpose()?;
+    let text = config::document::read(&target.located)?.unwrap_or_else(|| "{}".to_owned());
+    let document = config::Document::parse(&text, &target.located.path)?;
+    let found = path.as_ref().map_or(Some(document.root()), |path| path.look_up(document.root()));
+    let (Some(value), path) = (found, path) else {
+        let key = key.unwrap_or_default().to_owned();
+        return Err(store::StoreError::from(edit::EditError::Absent(key)).into());
+    };
+    if json {
+        let origin = path.and_then(|path| document.origin(&path.to_string()));
+        super::print_json(&json!({ "key": key, "value": value, "origin": origin }));
+    } else if let Some(text) = value.as_str() {
+        say(text);
+    } else {
+        super::print_json(value);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn validate(target: &Target, json: bool) -> Result<ExitCode, Failure> {
+    let file = &target.located.path;
+    let Err(error) = target.check() else {
+        if json {
+            super::print_json(&json!({ "valid": true, "file": file, "problems": [] }));
+        } else {
+            say(&format!("{}: valid", file.display()));
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let (true, ConfigError::Invalid { problems, .. }) = (json, &error) {
+        let problems: Vec<Value> = problems.iter().map(row).collect();
+        let failure = Failure::from(error.clone());
+        super::print_json(&json!({ "valid": false, "file": file, "problems": problems, "error": failure.0 }));
+        return Ok(ExitCode::from(EXIT_CREEL));
+    }
+    Err(error.into())
+}
+
+fn row(problem: &Problem) -> Value {
+    let place = problem.origin.as_ref();
+    json!({
+        "key": problem.key,
+        "line": place.map(|place| place.line),
+        "column": place.map(|place| place.column),
+        "message": problem.message,
+        "fix": problem.fix,
+    })
+}
+
+fn told(args: &Args, path: &KeyPath, changed: bool, verb: &str) -> ExitCode {
+    if args.json {
+        super::print_json(&json!({ "key": path.to_string(), "changed": changed }));
+    } else {
+        say(&if changed { format!("{path}: {verb}") } else { format!("{path}: unchanged") });
+    }
+    ExitCode::SUCCESS
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}

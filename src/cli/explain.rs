@@ -1,0 +1,238 @@
+//! `creel sandbox explain`: the answer as JSON, or as text that a tired person can read.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use super::Common;
+use crate::client::Sandbox;
+use crate::config::{self, Config, Mode, Places};
+use crate::engine::Discovery;
+use crate::error::Failure;
+use crate::explain::{self, ContainerState, Explanation, Live};
+use crate::sandbox::Verdict;
+use crate::state::StateDir;
+
+/// Whose sandbox.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Session key or name; by default the agent's main session.
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
+    /// Agent; by default the session's own, else the configured default.
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+}
+
+/// Runs the subcommand.
+pub async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure> {
+    let var = |name: &str| std::env::var(name).ok();
+    let state = StateDir::locate(var)?;
+    let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let places = Places { home, state: state.root().to_owned() };
+    let config = Config::load(&config::locate(common.config.as_deref(), &var, &state), &var)?;
+    let subject = config.subject(args.agent.as_deref(), args.session.as_deref())?;
+    let mut options = Sandbox::options().agent(subject.agent.as_str()).session(subject.session.as_str());
+    if let Some(file) = &common.config {
+        options = options.config(file);
+    }
+    let discovery = Discovery::from_process(common.engine.clone());
+    let live = explain::look(&options, &discovery).await;
+    let explanation = explain::explain(&config, &places, &subject, live)?;
+    if json {
+        super::print_json(&explanation);
+    } else {
+        let paint = Paint(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+        let _ = write!(std::io::stdout(), "{}", text(&explanation, paint));
+    }
+    Ok(())
+}
+
+/// Colours, where there is a terminal that shows them.
+#[derive(Debug, Clone, Copy)]
+struct Paint(bool);
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn heading(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    fn good(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    fn bad(self, text: &str) -> String {
+        self.with("31", text)
+    }
+}
+
+/// Upstream's labels in upstream's order, then what creel adds. Writing to a string cannot fail.
+fn text(all: &Explanation, paint: Paint) -> String {
+    let mut out = String::new();
+    let sandbox = &all.sandbox;
+    let access = if sandbox.session_is_sandboxed { "(unknown)" } else { "(direct host)" };
+    let workdir =
+        sandbox.runtime_workdir.as_deref().filter(|_| sandbox.session_is_sandboxed).unwrap_or(access);
+    let runtime = if sandbox.session_is_sandboxed { paint.good("sandboxed") } else { paint.bad("direct") };
+    let _ = writeln!(
+        out,
+        "{}\n  agentId: {}\n  sessionKey: {}\n  mainSessionKey: {}\n  runtime: {runtime}\n  mode: {} scope: {}\n  \
+         workspaceAccess: {} workspaceRoot: {}\n  effectiveHostWorkspaceRoot: {}\n  backend: {} runtimeWorkdir: \
+         {workdir} workspaceSource: {}",
+        paint.heading("Effective sandbox:"),
+        all.agent_id,
+        all.session_key,
+        all.main_session_key,
+        word(&sandbox.mode),
+        word(&sandbox.scope),
+        word(&sandbox.workspace_access),
+        sandbox.workspace_root.display(),
+        sandbox.effective_host_workspace_root.display(),
+        sandbox.backend,
+        sandbox.workspace_source,
+    );
+    if !sandbox.workspace_mounts.is_empty() {
+        let _ = writeln!(out, "  workspaceMounts:");
+        for mount in &sandbox.workspace_mounts {
+            let mode = if mount.writable { "rw" } else { "ro" };
+            let source = word(&mount.source);
+            let _ = writeln!(
+                out,
+                "    - {} -> {} {mode} ({source})",
+                mount.host_root.display(),
+                mount.container_root
+            );
+        }
+    }
+    let tools = &sandbox.tools;
+    let _ = writeln!(
+        out,
+        "\n{}\n  allow ({}): {}\n  deny  ({}): {}",
+        paint.heading("Sandbox tool policy:"),
+        word(&tools.sources.allow.source),
+        list(&tools.allow),
+        word(&tools.sources.deny.source),
+        list(&tools.deny),
+    );
+    let elevated = &all.elevated;
+    let _ = writeln!(
+        out,
+        "\n{}\n  enabled: {}\n  channel: {}\n  allowedByConfig: {}",
+        paint.heading("Elevated:"),
+        elevated.enabled,
+        elevated.channel.as_deref().unwrap_or("(unknown)"),
+        elevated.allowed_by_config,
+    );
+    if !elevated.failures.is_empty() {
+        let gates: Vec<String> =
+            elevated.failures.iter().map(|one| format!("{} ({})", word(&one.gate), one.key)).collect();
+        let _ = writeln!(out, "  failing gates: {}", gates.join(", "));
+    }
+    own(&mut out, all, paint);
+    if sandbox.mode == Mode::NonMain && sandbox.session_is_sandboxed {
+        let _ = writeln!(out, "\nHint: the main session {} runs on the host", all.main_session_key);
+    }
+    let _ = writeln!(out, "\n{}", paint.heading("Fix-it:"));
+    for key in &all.fix_it {
+        let _ = writeln!(out, "  - {key}");
+    }
+    let _ = writeln!(out, "\nDocs: {}", all.docs_url);
+    out
+}
+
+/// What upstream does not tell.
+fn own(out: &mut String, all: &Explanation, paint: Paint) {
+    let own = &all.creel;
+    let _ = writeln!(out, "\n{}\n  configuration: {}", paint.heading("creel:"), own.config_file.display());
+    for (setting, source) in &own.sources {
+        let place =
+            source.origin.as_ref().map(|at| format!(" ({}:{})", at.line, at.column)).unwrap_or_default();
+        let _ = writeln!(out, "    {setting} by {}{place}", source.key);
+    }
+    engine(out, &own.live, paint);
+    for problem in own.live.refused.iter().chain(&own.problems) {
+        let _ = writeln!(out, "  {} {problem}", paint.bad("refused:"));
+    }
+    if !own.credential_names.is_empty() {
+        let _ = writeln!(out, "  credential-like variables: {}", own.credential_names.join(", "));
+    }
+    match (&own.live.container, &own.live.planned) {
+        (Some(state), _) => container(out, state, paint),
+        (None, Some(_)) => {
+            let _ = writeln!(out, "  container: none yet; the first command makes it");
+        }
+        (None, None) => {}
+    }
+    if let Some(planned) = &own.live.planned {
+        let _ = writeln!(
+            out,
+            "    image {}, user {}, network {}, root {}, capabilities dropped: {}",
+            planned.image,
+            planned.user,
+            planned.network,
+            if planned.read_only_root { "read-only" } else { "writable" },
+            planned.cap_drop.join(" "),
+        );
+        for warning in &planned.warnings {
+            let _ = writeln!(out, "    note: {warning}");
+        }
+    }
+}
+
+fn engine(out: &mut String, live: &Live, paint: Paint) {
+    let Some(engine) = &live.engine else { return };
+    let _ = match (&engine.facts, &engine.error) {
+        (Some(facts), _) => writeln!(
+            out,
+            "  engine: {} {} at {} ({})",
+            facts.kind, facts.version, facts.endpoint, facts.origin
+        ),
+        (None, Some(error)) => writeln!(out, "  engine: {}: {}", paint.bad("not answered"), error.message),
+        (None, None) => Ok(()),
+    };
+    for attempt in engine.tried.iter().filter(|_| engine.facts.is_some()) {
+        let _ = writeln!(out, "    tried {attempt}");
+    }
+    if let Some(road) = &live.transport {
+        let _ = writeln!(out, "  transport: {}, because {}", word(&road.road), road.why);
+    }
+}
+
+fn container(out: &mut String, state: &ContainerState, paint: Paint) {
+    let proof = match state.proven {
+        Some(true) => paint.good("proven"),
+        Some(false) => paint.bad("unproven"),
+        None => "not asked".to_owned(),
+    };
+    let _ = writeln!(out, "  container: {}, {proof}, in use by {}", state.status, state.leases);
+    for line in &state.drift {
+        let _ = writeln!(out, "    {} {line}", paint.bad("drift:"));
+    }
+    let total = state.hardening.checks.len();
+    let held = state.hardening.checks.iter().filter(|check| check.verdict == Verdict::Ok).count();
+    let _ = writeln!(out, "    hardening: {held} of {total} rules as asked, read back from the kernel");
+    for check in state.hardening.checks.iter().filter(|check| check.verdict != Verdict::Ok) {
+        let _ = writeln!(out, "      {}: asked {}, is {}", check.title(), check.asked, check.observed);
+    }
+    for mount in &state.mounts {
+        let verdict =
+            if mount.verdict == Verdict::Ok { paint.good("proven") } else { paint.bad("not proven") };
+        let _ = writeln!(out, "    mount {}: {verdict}", mount.subject.as_deref().unwrap_or_default());
+    }
+}
+
+/// The word that JSON has for a value.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "(empty)".to_owned() } else { names.join(", ") }
+}

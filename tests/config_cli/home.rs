@@ -1,0 +1,80 @@
+//! A state directory with a configuration, and its sandboxes removed at the end.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// An installation.
+pub(crate) struct Home {
+    dir: tempfile::TempDir,
+    used: std::cell::Cell<bool>,
+}
+
+impl Home {
+    pub(crate) fn new(config: &str) -> Self {
+        let dir = tempfile::Builder::new().prefix("creel-config-").tempdir_in("/tmp").unwrap();
+        let home = Self { dir, used: false.into() };
+        std::fs::create_dir(home.state()).unwrap();
+        std::fs::write(home.file(), config).unwrap();
+        home
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.state().join("openclaw.json")
+    }
+
+    pub(crate) fn text(&self) -> String {
+        std::fs::read_to_string(self.file()).unwrap()
+    }
+
+    /// `creel` with these arguments, not started.
+    pub(crate) fn creel(&self, args: &[&str]) -> Command {
+        self.used.set(self.used.get() || args.first() == Some(&"exec"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_creel"));
+        command.args(args).env("CREEL_STATE_DIR", self.state()).env_remove("CREEL_CONFIG");
+        command.env("HOME", self.dir.path().join("home")).env_remove("OPENCLAW_CONFIG_PATH");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Output, errors, status.
+    pub(crate) fn run(&self, args: &[&str]) -> (String, String, i32) {
+        let done = self.creel(args).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&done.stdout), text(&done.stderr), done.status.code().unwrap())
+    }
+
+    /// Output of a run that must succeed.
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        let (out, err, status) = self.run(args);
+        assert_eq!(status, 0, "creel {args:?}: {out}{err}");
+        out
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(args)).unwrap()
+    }
+
+    /// Errors of a run that creel must refuse, which leaves the file as it was.
+    pub(crate) fn refused(&self, args: &[&str]) -> String {
+        let before = std::fs::read(self.file()).ok();
+        let (out, err, status) = self.run(args);
+        assert_eq!((out.as_str(), status), ("", 125), "creel {args:?}: {err}");
+        assert_eq!(std::fs::read(self.file()).ok(), before, "creel {args:?} wrote");
+        err
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if self.used.get() {
+            let _ = self.creel(&["sandbox", "stop", "--all", "--force"]).output();
+        }
+    }
+}
