@@ -109,7 +109,7 @@ impl<'a> View<'a> {
             .filter_map(|word| usize::try_from(u64::from_le_bytes(word.try_into().ok()?)).ok());
         let (candidates, argv, terminal) = (counts.next()?, counts.next()?, counts.next()?);
         // Sized at once: each piece that a growing list leaves behind may be another page.
-        let mut texts = Vec::with_capacity(rest.iter().filter(|byte| **byte == 0).count());
+        let mut texts = Vec::with_capacity(rest.split(|byte| *byte == 0).count());
         texts.extend(
             rest.split_inclusive(|byte| *byte == 0).filter_map(|text| CStr::from_bytes_with_nul(text).ok()),
         );
