@@ -75,9 +75,10 @@ fn start_next(socket: BorrowedFd<'_>) -> Option<Started> {
 /// fork and the set-up are done before a command comes. When a command has ended with all its descendants it waits
 /// for the next: nothing of the one is left that the other could meet.
 pub(super) fn supervise(work: Option<Work>, socket: &OwnedFd) -> ! {
-    let mut keep = vec![socket.as_raw_fd()];
-    keep.extend(work.iter().flat_map(|(_, stdio)| stdio.each_ref().map(AsRawFd::as_raw_fd)));
-    sys::close_all_except(&keep);
+    let own = socket.as_raw_fd();
+    let [input, output, error] =
+        work.as_ref().map_or([own; 3], |(_, stdio)| stdio.each_ref().map(AsRawFd::as_raw_fd));
+    sys::close_all_except([own, input, output, error]);
     let socket = socket.as_fd();
     let _ = nix::unistd::setsid();
     if let Err(errno) = nix::sys::prctl::set_child_subreaper(true) {

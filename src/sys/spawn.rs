@@ -72,16 +72,16 @@ const CHILD_STACK: usize = 32 * 1024;
 /// All signals are at their default and unblocked in the program; every descriptor but the three is closed.
 pub fn spawn(plan: &SpawnPlan<'_>) -> Result<Pid, SpawnFailure> {
     let fork_failed = |errno| SpawnFailure { stage: SpawnStage::Fork, errno };
-    let candidates: Vec<_> = plan.candidates.iter().map(|path| path.as_ptr()).collect();
-    let argv = null_terminated(plan.argv);
-    let envp = null_terminated(plan.env);
+    let pointers = pointers([plan.candidates, plan.argv, plan.env]);
+    let (candidates, rest) = pointers.split_at(plan.candidates.len() + 1);
+    let (argv, envp) = rest.split_at(plan.argv.len() + 1);
     let mut stack = super::AnonMap::new(CHILD_STACK).map_err(fork_failed)?;
     // SAFETY: an all-zero sigset_t is a valid value, and sigemptyset then initialises it.
     let mut mask: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: `mask` is a live local.
     unsafe { libc::sigemptyset(&raw mut mask) };
     let mut shared = Shared {
-        candidates: &candidates,
+        candidates: candidates.split_last().map_or(&[], |(_, paths)| paths),
         argv: argv.as_ptr(),
         envp: envp.as_ptr(),
         cwd: plan.cwd.map_or(std::ptr::null(), CStr::as_ptr),
@@ -118,8 +118,15 @@ pub fn spawn(plan: &SpawnPlan<'_>) -> Result<Pid, SpawnFailure> {
     Err(SpawnFailure { stage, errno: Errno::from_raw(shared.failed_errno) })
 }
 
-fn null_terminated(texts: &[&CStr]) -> Vec<*const libc::c_char> {
-    texts.iter().map(|text| text.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
+/// The lists behind each other, each with a null at its end: one allocation, because each may be another page that
+/// a supervisor then has for itself.
+fn pointers(lists: [&[&CStr]; 3]) -> Vec<*const libc::c_char> {
+    let mut pointers = Vec::with_capacity(lists.iter().map(|list| list.len() + 1).sum());
+    for list in lists {
+        pointers.extend(list.iter().map(|text| text.as_ptr()));
+        pointers.push(std::ptr::null());
+    }
+    pointers
 }
 
 /// Runs in the child on the borrowed memory: no allocation, no lock, no return to Rust code of the parent.

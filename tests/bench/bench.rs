@@ -4,6 +4,12 @@
 //! `init-rss`. Exits with 1 where a bound is missed (not with `--quick`) and with 2 where something could not be
 //! measured.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark is a program of its own: the table goes to standard output, the rest to standard error"
+)]
+
 mod cold;
 mod control;
 mod exec;
@@ -69,7 +75,7 @@ async fn run(quick: bool, only: &[&str]) -> Fallible<usize> {
         rows.extend(stream::rows(&ground).await?);
     }
     if wanted(&["cold-overhead"]) {
-        rows.extend(cold::rows(&ground).await?);
+        rows.extend(Box::pin(cold::rows(&ground)).await?);
     }
     let place = |row: &Row| ROWS.iter().position(|id| *id == row.id);
     rows.sort_by_key(place);

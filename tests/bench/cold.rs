@@ -74,7 +74,9 @@ fn tell(steps: &[Timings]) {
     let mut line = String::new();
     for (name, step) in names {
         let mut series = Series::new(Better::Low);
-        steps.iter().for_each(|timings| series.push(number(step(timings)) / 1e3));
+        for timings in steps {
+            series.push(number(step(timings)) / 1e3);
+        }
         line = format!("{line}  {name} {:.1}", series.p50());
     }
     eprintln!("cold start, p50 of each step in ms:{line}");
