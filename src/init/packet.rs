@@ -102,10 +102,6 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     /// Reads a packet; `None` for anything else.
-    #[expect(
-        clippy::naive_bytecount,
-        reason = "a crate to count a few dozen bytes would not pay its way into init"
-    )]
     pub(super) fn of(packet: &'a [u8]) -> Option<Self> {
         let (head, rest) = packet.split_at_checked(HEAD)?;
         let mut counts = head

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use creel::client::Preview;
 use creel::engine::{Tmpfs, Ulimit};
@@ -109,10 +110,9 @@ fn upstream(expect: &Value) -> Parts {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         match *word {
-            "--init" => {}
             "--read-only" => _ = parts.insert("readOnlyRoot".to_owned(), json!(true)),
-            // How Podman's client is kept from adding what the configuration did not ask for.
-            "--http-proxy=false" | "--read-only-tmpfs=true" => {}
+            // An init of the engine's own; and how Podman's client is kept from adding what was not asked for.
+            "--init" | "--http-proxy=false" | "--read-only-tmpfs=true" => {}
             flag => lists.entry(flag).or_default().push(rest.next().unwrap()),
         }
     }
@@ -180,7 +180,7 @@ fn creel(preview: &Preview) -> Parts {
     ]);
     let mut put = |name: &str, value: Value| _ = parts.insert(name.to_owned(), value);
     let limits = &spec.limits;
-    let cpus = limits.nano_cpus.map(|nano| json!(nano as f64 / 1e9));
+    let cpus = limits.nano_cpus.map(|nano| json!(Duration::from_nanos(nano).as_secs_f64()));
     for (name, value) in [
         ("user", spec.user.as_ref().map(|user| json!(user))),
         ("seccomp", spec.seccomp.as_ref().map(|text| json!(text))),
@@ -270,7 +270,7 @@ const RULES: &[Rule] = &[
     rule!("shared-workspace", Other, |facts| {
         let (upstream, creel) =
             (facts.upstream.as_str().unwrap_or_default(), facts.creel.as_str().unwrap_or_default());
-        facts.part.starts_with("mount ") && creel == upstream.replacen(":", "/shared:", 1)
+        facts.part.starts_with("mount ") && creel == upstream.replacen(':', "/shared:", 1)
     }),
     rule!("bind-target-missing", Stricter, |facts| {
         docker(facts)["binds"]

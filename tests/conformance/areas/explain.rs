@@ -129,7 +129,7 @@ const RULES: &[Rule] = &[
     rule!("shared-workspace", Other, |facts| {
         let shared = config(facts)["agents"]["defaults"]["sandbox"]["scope"] == "shared";
         let flat = facts.creel.to_string().replace("/shared\"", "\"");
-        shared && flat == facts.upstream.to_string()
+        shared && serde_json::from_str::<Value>(&flat).is_ok_and(|flat| flat == *facts.upstream)
     }),
     rule!("workdir-cleaned", Other, |facts| {
         let clean = |value: &Value| Some(creel::paths::lexical::clean(value.as_str()?).display().to_string());
