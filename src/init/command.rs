@@ -116,6 +116,8 @@ pub(super) struct Tap {
     pub(super) fd: OwnedFd,
     /// Watched; not while the ring is full.
     pub(super) watched: bool,
+    /// It was asked to hold more than pipes usually do.
+    pub(super) widened: bool,
 }
 
 /// Standard input.

@@ -6,12 +6,15 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 
-use super::command::{Command, Input};
+use super::command::{Command, Input, Tap};
 use super::daemon::{Daemon, Token};
 use super::host::{Host, HostError, PAIR_HEAD};
 use super::request::STDIN_WINDOW;
 use crate::wire::{FromInit, MAX_OUTPUT, Stream, output_head};
 
+/// What a pipe holds unless it is asked to hold more, and what one that is always full is asked to hold.
+const DEFAULT_PIPE: usize = 64 * 1024;
+const WIDE_PIPE: i32 = 256 * 1024;
 /// Pieces of output sent in one call.
 const BATCH: usize = 16;
 /// The terminal's end-of-input character.
@@ -22,7 +25,7 @@ impl Daemon {
     pub(super) fn on_output(&mut self, key: u32, index: usize, events: EpollFlags) {
         let Some(command) = self.commands.get_mut(&key) else { return };
         let stream = if index == 0 { Stream::Stdout } else { Stream::Stderr };
-        let Some(Some(tap)) = command.outputs.get(index) else { return };
+        let Some(Some(tap)) = command.outputs.get_mut(index) else { return };
         // Closed and empty: most commands print to one stream at most, and a ring is not mapped for nothing.
         let read = if events == EpollFlags::EPOLLHUP {
             Ok(0)
@@ -30,7 +33,12 @@ impl Daemon {
             command.ring.fill(stream, |slices| nix::sys::uio::readv(&tap.fd, slices))
         };
         match read {
-            Ok(count) if count > 0 => command.printed(Instant::now()),
+            Ok(count) if count > 0 => {
+                if count >= DEFAULT_PIPE && !tap.widened {
+                    widen(tap);
+                }
+                command.printed(Instant::now());
+            }
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             // The end of a pipe; a terminal says EIO when its last user is gone.
             Ok(_) | Err(_) => {
@@ -221,6 +229,13 @@ impl Daemon {
             }
         }
     }
+}
+
+/// Gives a stream that fills its pipe a larger one: each time it is full costs two changes of process. Only such a
+/// stream, since the kernel allows each user so much; where it refuses, the pipe stays as it is.
+fn widen(tap: &mut Tap) {
+    tap.widened = true;
+    let _ = nix::fcntl::fcntl(&tap.fd, nix::fcntl::FcntlArg::F_SETPIPE_SZ(WIDE_PIPE));
 }
 
 /// Writes what waits. True when the pipe is full and something is left; an error when nobody reads any more.

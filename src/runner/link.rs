@@ -18,6 +18,8 @@ use crate::wire::{
 
 /// Bytes asked of the socket at once.
 const READ: usize = 256 * 1024;
+/// After so much in one go the reader lets others run.
+const MANY: usize = 32 * 1024;
 /// Output that a command may have under way before it is acknowledged; init's ring is this large.
 pub(super) const WINDOW: u32 = 512 * 1024;
 /// Acknowledge after so much has been taken: often enough that the ring never fills while somebody reads.
@@ -283,8 +285,13 @@ impl Shared {
         let mut buffer = BytesMut::with_capacity(READ);
         let mut assembler = Assembler::new(MAX_FROM_INIT);
         loop {
+            let before = buffer.len();
             if let Err(reason) = self.take_messages(&mut buffer, &mut assembler) {
                 return reason;
+            }
+            if before - buffer.len() >= MANY {
+                // Whoever takes the output goes first: the memory it drops is used again, instead of more.
+                tokio::task::yield_now().await;
             }
             buffer.reserve(READ);
             match half.read_buf(&mut buffer).await {
