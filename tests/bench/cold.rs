@@ -56,6 +56,7 @@ pub(crate) async fn rows(ground: &Ground) -> Fallible<Vec<Row>> {
         ratio: Some(whole.p50() / control.p50()),
         bound: format!("p50 <= max(10 %, 30 ms) = {most:.0}"),
         ok: beyond.p50() <= most,
+        beyond_reach: false,
         series: beyond,
     }])
 }

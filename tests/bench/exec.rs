@@ -86,6 +86,7 @@ async fn login_shell(ground: &Ground, sandbox: &Sandbox, recipe: Recipe) -> Fall
             control_p50: Some(local.p50()),
             bound: format!("p50 <= {MOST_OVERHEAD_MS}"),
             ok: overhead <= MOST_OVERHEAD_MS,
+            beyond_reach: false,
             series: beyond,
         },
         Row {
@@ -97,6 +98,8 @@ async fn login_shell(ground: &Ground, sandbox: &Sandbox, recipe: Recipe) -> Fall
             ratio: Some(times),
             bound: format!("engine / creel >= {least}"),
             ok: times >= least,
+            // Both bounds of the row together: even with all that the first one grants, the engine would be too fast.
+            beyond_reach: engine.p50() < least * (local.p50() + MOST_OVERHEAD_MS),
             series: whole,
         },
     ])
@@ -136,6 +139,7 @@ async fn rate(ground: &Ground, sandbox: &Sandbox, recipe: Recipe) -> Fallible<Ro
         ratio: Some(ratio),
         bound,
         ok,
+        beyond_reach: false,
     })
 }
 

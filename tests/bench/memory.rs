@@ -65,6 +65,7 @@ pub(crate) async fn rows(ground: &Ground) -> Fallible<Vec<Row>> {
         ratio: None,
         bound: format!("<= {bound}"),
         ok: value <= bound,
+        beyond_reach: false,
     };
     let anonymous = number(before.anonymous);
     Ok(vec![

@@ -25,6 +25,8 @@ pub(crate) struct Row {
     pub(crate) bound: String,
     /// It is met.
     pub(crate) ok: bool,
+    /// Where it is missed: the controls of this machine leave no room for it, so that it says nothing of creel.
+    pub(crate) beyond_reach: bool,
 }
 
 impl Row {
@@ -58,7 +60,12 @@ impl Row {
             optional(self.control_p50),
             optional(self.ratio),
             self.bound.clone(),
-            if self.ok { "yes" } else { "**no**" }.to_owned(),
+            match (self.ok, self.beyond_reach) {
+                (true, _) => "yes",
+                (false, true) => "no, beyond reach here",
+                (false, false) => "**no**",
+            }
+            .to_owned(),
         ]
     }
 }

@@ -46,6 +46,7 @@ pub(crate) async fn rows(ground: &Ground) -> Fallible<Vec<Row>> {
             ratio: Some(ratio),
             bound: format!(">= {least} x"),
             ok: ratio >= least,
+            beyond_reach: false,
         }
     };
     Ok(vec![
