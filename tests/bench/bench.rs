@@ -1,8 +1,8 @@
 //! Measures creel against its bounds (`docs/specification.md`), each with its control in the same run.
 //!
-//! `cargo bench --bench creel -- [--quick] [ROW…]`. Needs a container engine, creel-init (`make init`), and root for
-//! `init-rss`. Exits with 1 where a bound is missed (not with `--quick`) and with 2 where something could not be
-//! measured.
+//! `cargo bench --bench creel -- [--quick] [--strict] [ROW…]`. Needs a container engine, creel-init (`make init`), and root for
+//! `init-rss`. Exits with 2 where something could not be measured, and with `--strict` with 1 where a bound is
+//! missed; without it a missed bound is in the table, in bold.
 
 #![expect(
     clippy::print_stdout,
@@ -37,7 +37,8 @@ fn main() -> ExitCode {
     // cargo adds `--bench`.
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let quick = args.iter().any(|arg| arg == "--quick");
-    let only: Vec<&str> = args.iter().map(String::as_str).filter(|arg| *arg != "--quick").collect();
+    let strict = args.iter().any(|arg| arg == "--strict");
+    let only: Vec<&str> = args.iter().map(String::as_str).filter(|arg| !arg.starts_with("--")).collect();
     if let Some(unknown) = only.iter().find(|name| !ROWS.contains(*name)) {
         eprintln!("no row {unknown}; there are {}", ROWS.join(", "));
         return ExitCode::from(2);
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let measured = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(quick, &only)));
     match measured {
-        Ok(missed) if missed == 0 || quick => ExitCode::SUCCESS,
+        Ok(missed) if missed == 0 || !strict => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("could not measure: {error}");
