@@ -94,6 +94,7 @@ fn run(call: Call) -> Result<(), InitError> {
 }
 
 fn pid1(meet: &Path, idle: Duration) -> Result<(), InitError> {
+    crate::sys::default_signals();
     // Same-uid processes of the workload must not trace or read PID 1 and its copies.
     nix::sys::prctl::set_dumpable(false).map_err(|errno| InitError::System("prctl", errno))?;
     let mut daemon = daemon::Daemon::new(meet, idle).map_err(|errno| InitError::System("start", errno))?;

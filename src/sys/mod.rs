@@ -8,6 +8,6 @@ mod spawn;
 mod tty;
 
 pub use map::{AnonMap, trim_heap};
-pub use process::{Forked, Reaped, Usage, adopt, close_all_except, exit_now, fork, reap};
+pub use process::{Forked, Reaped, Usage, adopt, close_all_except, default_signals, exit_now, fork, reap};
 pub use spawn::{SpawnFailure, SpawnPlan, SpawnStage, spawn};
 pub use tty::{open_pty, set_window};

@@ -120,3 +120,23 @@ pub fn adopt(fd: std::os::fd::RawFd) -> std::os::fd::OwnedFd {
     // SAFETY: SCM_RIGHTS makes a new descriptor for the receiver, and nothing else knows its number.
     unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) }
 }
+
+/// Puts every signal of this process back to its default: what whoever started the engine ignored would otherwise be
+/// ignored by every command. By the raw call, because the library keeps two numbers to itself.
+pub fn default_signals() {
+    // The kernel's own layout: handler, flags, restorer, mask; all zero is the default action.
+    let default = [0_u64; 4];
+    // SIGPIPE stays ignored here, as the runtime wants it; each command gets its default back when it starts.
+    for signal in (1..=64_i32).filter(|signal| *signal != nix::libc::SIGPIPE) {
+        // SAFETY: the pointer is to a live local of the size that the kernel reads; KILL and STOP are refused.
+        unsafe {
+            nix::libc::syscall(
+                nix::libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                8_usize,
+            )
+        };
+    }
+}

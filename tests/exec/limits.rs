@@ -51,8 +51,8 @@ async fn a_timeout_ends_the_whole_tree_and_nothing_else() {
         for tree in trees {
             let done = timed(sandbox, tree, Duration::from_secs(1)).await;
             assert_eq!(text(&done.stdout), "before\n", "I008: output before the limit is kept");
-            // Over init that is proven with the result; over the engine the last ones are reaped a moment later.
-            let tries = if sandbox.transport() == Transport::Init { 1 } else { 40 };
+            // Over init the result means that they are gone; a supervisor itself is reaped a moment later.
+            let tries = if sandbox.transport() == Transport::Init { 10 } else { 40 };
             let strays = strays(&lab, tries).await;
             assert!(strays.is_empty(), "{tree} over {:?} leaves {strays:?}", sandbox.transport());
         }
@@ -87,7 +87,8 @@ async fn five_timeouts_leave_as_many_processes_as_before() {
         let one = || timed(sandbox, "trap '' TERM; sleep 300", Duration::from_secs(1));
         join_all((0..5).map(|_| one())).await;
         assert!(before.is_empty());
-        let tries = if sandbox.transport() == Transport::Init { 1 } else { 40 };
+        // Over init the result means that they are gone; a supervisor itself is reaped a moment later.
+        let tries = if sandbox.transport() == Transport::Init { 10 } else { 40 };
         assert_eq!(strays(&lab, tries).await, before, "{:?}", sandbox.transport());
     }
 }
@@ -178,7 +179,8 @@ async fn cancelling_ends_the_tree() {
         if let Some(processes) = done.outcome.processes {
             assert!(processes.proven_gone && processes.termed >= 2 && processes.killed >= 1, "{processes:?}");
         }
-        let tries = if sandbox.transport() == Transport::Init { 1 } else { 40 };
+        // Over init the result means that they are gone; a supervisor itself is reaped a moment later.
+        let tries = if sandbox.transport() == Transport::Init { 10 } else { 40 };
         assert_eq!(strays(&lab, tries).await, Vec::<String>::new(), "{:?}", sandbox.transport());
     }
 }
