@@ -11,6 +11,7 @@ use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::policy::AGENT_TARGET;
+use crate::paths::resolve::resolve;
 use crate::paths::{protected, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
@@ -226,6 +227,26 @@ fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
     })
 }
 
+/// A workspace in one of the state directory's own places for them, or one that is judged like any other.
+///
+/// The state directory may lie in a denied place, as root's home is; `sandboxes/` and `workspace…` in it are made to
+/// be mounted. Nothing else in it is, and no link may lead out of it.
+fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, Failure> {
+    let below = |dir: &Path, root: &Path| {
+        let mut parts = dir.strip_prefix(root).ok()?.components().map(|part| part.as_os_str().to_str());
+        let first = parts.next()??;
+        let made = (first == "sandboxes" && parts.next().is_some()) || first.starts_with("workspace");
+        (made && parts.all(|part| part != Some(".."))).then_some(())
+    };
+    let real = resolve(dir).ok().zip(resolve(state.root()).ok());
+    if let (Some(()), Some((real, root))) = (below(dir, state.root()), real)
+        && below(&real, &root).is_some()
+    {
+        return Ok(real);
+    }
+    Ok(workspace::check_place(dir, deny, own)?)
+}
+
 /// The directory that commands work in, and the agent's own beside it where access is `ro`.
 fn workspace_of(
     options: &SandboxOptions,
@@ -240,7 +261,7 @@ fn workspace_of(
         return Ok((Workspace { dir, read_only: false, owned_by_creel: false, target }, Vec::new()));
     }
     let agent = || {
-        workspace::check_place(&sandbox.agent_workspace, deny, std::slice::from_ref(&sandbox.agent_workspace))
+        place(&wanted.state, &sandbox.agent_workspace, deny, std::slice::from_ref(&sandbox.agent_workspace))
     };
     if sandbox.workspace_access == WorkspaceAccess::Rw {
         let dir = agent()?;
@@ -252,7 +273,7 @@ fn workspace_of(
         return Ok((Workspace { dir, read_only: false, owned_by_creel: false, target }, binds));
     }
     let dir = session::sandbox_workspace(&sandbox.workspace_root, scope);
-    let dir = workspace::check_place(&dir, deny, std::slice::from_ref(&sandbox.workspace_root))?;
+    let dir = place(&wanted.state, &dir, deny, std::slice::from_ref(&sandbox.workspace_root))?;
     let read_only = sandbox.workspace_access == WorkspaceAccess::Ro;
     let binds = match (read_only, purpose) {
         (false, _) => Vec::new(),

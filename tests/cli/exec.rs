@@ -86,3 +86,19 @@ fn one_and_the_same_over_the_engine() {
     let value: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&value["transport"], &value["transportReason"]), (&"engine".into(), &"asked for".into()));
 }
+
+/// Root's own state directory lies in a place that may not be mounted; the workspaces in it may, and nothing else.
+#[test]
+fn a_state_directory_in_roots_home() {
+    let root = tempfile::Builder::new().prefix(".creel-cli-").tempdir_in("/root").unwrap();
+    let home = Home::in_dir(root);
+    let done = home.run(&["exec", "--", "echo x > f && cat f"]);
+    assert_eq!(done.short(), ("x\n", Some(0)), "{}", done.err);
+    let state = home.state().display().to_string();
+    assert_eq!(home.run(&["exec", "--workspace", &state, "--", "true"]).status, Some(125));
+    let config = format!(
+        "{{ agents: {{ defaults: {{ workspace: '{state}/creel', sandbox: {{ workspaceAccess: 'rw' }} }} }} }}"
+    );
+    std::fs::write(home.state().join("openclaw.json"), config).unwrap();
+    assert_eq!(home.run(&["exec", "--", "true"]).status, Some(125));
+}

@@ -11,7 +11,12 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let home = Self { dir: tempfile::Builder::new().prefix("creel-cli-").tempdir_in("/tmp").unwrap() };
+        Self::in_dir(tempfile::Builder::new().prefix("creel-cli-").tempdir_in("/tmp").unwrap())
+    }
+
+    /// In a directory of the test's choice.
+    pub(crate) fn in_dir(dir: tempfile::TempDir) -> Self {
+        let home = Self { dir };
         let config = "{ agents: { defaults: { sandbox: { docker: { image: 'creel-minimal:latest' } } } } }";
         std::fs::create_dir(home.state()).unwrap();
         std::fs::write(home.state().join("openclaw.json"), config).unwrap();
