@@ -6,4 +6,5 @@
 mod config;
 mod explain;
 mod home;
+mod large;
 mod protected;
