@@ -8,6 +8,8 @@
 //! | `proof/<name>.json` | record of the proof; no container can reach it |
 //! | `used/<name>` | its modification time is the last use |
 //! | `lock/<name>` | lock of the sandbox; never removed, so that all processes lock the same file |
+//! | `pool/<name>.json` | a container that waits, see `pool` |
+//! | `pool/holder` | lock of whoever keeps the pools |
 //! | `lease/<name>/` | one locked file for each user of the sandbox |
 
 use std::fs::{File, OpenOptions};
@@ -141,6 +143,11 @@ impl Layout {
         run.map_or(Ok(()), |run| self.remove_run(run))
     }
 
+    /// Directory of the pools.
+    pub(super) fn pool(&self) -> Result<PathBuf, SandboxError> {
+        Ok(self.state.own("pool")?)
+    }
+
     /// The lock file of a sandbox, not yet locked.
     pub(super) fn lock_file(&self, name: &SandboxName) -> Result<(File, PathBuf), SandboxError> {
         let path = self.state.own("lock")?.join(name.as_str());
@@ -150,7 +157,7 @@ impl Layout {
 }
 
 /// Opens or makes a file that only this user may read.
-fn private(path: &Path) -> std::io::Result<File> {
+pub(super) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 

@@ -35,6 +35,7 @@ impl Sandboxes {
         }
         self.engine.remove(&facts.id).await?;
         self.layout.forget(name, run_of(&facts.labels).as_ref())?;
+        self.forget_place(name)?;
         Ok(true)
     }
 
