@@ -17,6 +17,7 @@
 //! | `session` | session keys |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
+//! | `keeper` | the process that keeps pools filled |
 //! | `client` | the library's front door: [`Sandbox`] |
 //! | `cli` | one file per subcommand; the only module that prints |
 //!
@@ -49,6 +50,8 @@ pub mod explain;
 pub mod host_tool;
 #[cfg(feature = "host")]
 pub mod image;
+#[cfg(feature = "host")]
+pub mod keeper;
 #[cfg(feature = "host")]
 pub mod observe;
 #[cfg(feature = "host")]

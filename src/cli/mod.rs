@@ -6,6 +6,7 @@ pub mod engine;
 pub mod exec;
 pub mod explain;
 pub mod images;
+pub mod keeper;
 pub mod sandbox;
 pub mod tools;
 
@@ -45,6 +46,8 @@ enum Command {
     Tools(tools::Args),
     /// Build and list sandbox images; no registry is needed.
     Images(ImagesArgs),
+    /// Keep pools of ready sandboxes filled; creel starts it by itself where the configuration wants a pool.
+    Keeper(keeper::Args),
     /// The container engine: status, up, down.
     Engine(engine::Args),
 }
@@ -106,6 +109,7 @@ pub fn main() -> ExitCode {
                 };
                 status(done, false)
             }
+            Command::Keeper(args) => status(Box::pin(keeper::run(args)).await, false),
             Command::Engine(args) => engine::run(args).await,
         }
     })

@@ -91,6 +91,9 @@ fn sandbox() -> Members {
             ("maxAgeDays", whole("Days; 0 is never.", 0)),
         ],
     );
+    let most = json!(super::sandbox::MAX_POOL);
+    let size = with(whole("How many wait; 0 is none.", 0), "maximum", most);
+    let pool = closed("Containers that wait, ready, for new sessions.", vec![("size", size)]);
     vec![
         ("mode", one_of("Which sessions are sandboxed.", &["off", "non-main", "all"])),
         ("backend", text("docker or podman; both mean the engine that is found.")),
@@ -102,6 +105,7 @@ fn sandbox() -> Members {
         ("ssh", json!({"type": "object", "description": "Not used by creel."})),
         ("browser", json!({"type": "object", "description": "Not used by creel."})),
         ("prune", prune),
+        ("pool", pool),
     ]
 }
 

@@ -9,6 +9,7 @@
 //! | `used/<name>` | its modification time is the last use |
 //! | `lock/<name>` | lock of the sandbox; never removed, so that all processes lock the same file |
 //! | `pool/<name>.json` | a container that waits, see `pool` |
+//! | `pool/want/<digest>.json` | a configuration that a pool is wanted for |
 //! | `pool/holder` | lock of whoever keeps the pools |
 //! | `lease/<name>/` | one locked file for each user of the sandbox |
 
@@ -146,6 +147,11 @@ impl Layout {
     /// Directory of the pools.
     pub(super) fn pool(&self) -> Result<PathBuf, SandboxError> {
         Ok(self.state.own("pool")?)
+    }
+
+    /// Directory of the wishes for pools.
+    pub(super) fn wishes(&self) -> Result<PathBuf, SandboxError> {
+        Ok(self.state.own("pool/want")?)
     }
 
     /// The lock file of a sandbox, not yet locked.

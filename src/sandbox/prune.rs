@@ -85,7 +85,11 @@ impl Sandboxes {
         let Some(_lock) = lock::try_exclusive(&self.layout, name)? else { return Ok(None) };
         let Some(facts) = self.engine.inspect(name.as_str()).await? else { return Ok(None) };
         self.own(&facts)?;
-        let Some(reason) = due(&self.listed((&facts).into())?, now_ms(), pool::holder(&self.layout).is_some()) else { return Ok(None) };
+        let Some(reason) =
+            due(&self.listed((&facts).into())?, now_ms(), pool::holder(&self.layout).is_some())
+        else {
+            return Ok(None);
+        };
         if let Some(record) = Record::load(&self.layout, name)
             && self.busy(&facts, &record, meet).await
         {

@@ -48,6 +48,8 @@ impl Sandboxes {
         &self,
         in_use: InUse,
     ) -> Result<Vec<(SandboxName, Result<bool, SandboxError>)>, SandboxError> {
+        // Without wishes the keeper makes no new ones for its pools.
+        super::pool::forget_wishes(&self.layout)?;
         let mut outcome = Vec::new();
         for listed in self.list().await? {
             let Ok(name) = SandboxName::parse(&listed.name) else { continue };

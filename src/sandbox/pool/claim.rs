@@ -143,7 +143,8 @@ impl Sandboxes {
 /// must be the very directory that was mounted and proven.
 fn becomes(record: &Record, waiting: &Waiting, plan: &Plan<'_>) -> Option<Record> {
     let name = plan.request.name.as_str();
-    let (from, to) = (waiting.workspace.as_ref().map(|path| path.to_string_lossy()), &plan.request.workspace.dir);
+    let (from, to) =
+        (waiting.workspace.as_ref().map(|path| path.to_string_lossy()), &plan.request.workspace.dir);
     let to = to.to_string_lossy();
     let moved = record.inputs.moved(name, from.as_deref().map(|from| (from, to.as_ref())));
     (moved == plan.inputs).then(|| Record {

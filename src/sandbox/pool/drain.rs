@@ -1,5 +1,7 @@
 //! Takes a container away that waits, with its workspace and what is kept about it.
 
+use std::collections::BTreeSet;
+
 use super::super::error::SandboxError;
 use super::super::request::SandboxName;
 use super::super::{Sandboxes, ensure::run_of, labels, lease, lock};
@@ -14,6 +16,16 @@ impl Sandboxes {
     /// When the state directory cannot be read.
     pub fn waiting(&self) -> Result<Vec<Waiting>, SandboxError> {
         entry::all(&self.layout)
+    }
+
+    /// Names of this installation's running containers.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer.
+    pub async fn running(&self) -> Result<BTreeSet<String>, SandboxError> {
+        let all = self.containers().await?.into_iter().filter(|one| one.running);
+        Ok(all.map(|one| one.name).collect())
     }
 
     /// Empties a place. One that somebody is just claiming is left to them; false then.

@@ -28,8 +28,18 @@ pub struct Slot<'a> {
 }
 
 impl Slot<'_> {
+    /// Whether this is the place of something that waits.
+    pub fn holds(&self, waiting: &Waiting) -> bool {
+        let key = self.key.get(..DIGITS).unwrap_or(self.key);
+        let start = format!("{PREFIX}{key}-{}-", self.number);
+        self.key == waiting.key && waiting.name.as_str().starts_with(&start)
+    }
+
     /// The name of the container that waits there.
-    pub(in crate::sandbox) fn name(&self, installation: &InstallationId) -> Result<SandboxName, SandboxError> {
+    pub(in crate::sandbox) fn name(
+        &self,
+        installation: &InstallationId,
+    ) -> Result<SandboxName, SandboxError> {
         let key = self.key.get(..DIGITS).unwrap_or(self.key);
         SandboxName::parse(&format!("{PREFIX}{key}-{}-{}", self.number, installation.short()))
     }
@@ -45,6 +55,14 @@ pub struct Waiting {
     /// A session can have it now, as far as the files tell.
     pub ready: bool,
     pub(super) workspace: Option<PathBuf>,
+}
+
+#[cfg(test)]
+impl Waiting {
+    /// One for tests of what decides over it.
+    pub(crate) fn of(name: SandboxName, key: &str, ready: bool) -> Self {
+        Self { name, key: key.to_owned(), ready, workspace: None }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -129,7 +147,10 @@ mod tests {
         let own = workspace(Path::new("/r"), &name);
         store(&layout, &name, slot.key, Some(&own)).unwrap();
         let found = all(&layout).unwrap();
-        assert_eq!(found, [Waiting { name: name.clone(), key: "a".repeat(64), ready: false, workspace: Some(own) }]);
+        assert_eq!(
+            found,
+            [Waiting { name: name.clone(), key: "a".repeat(64), ready: false, workspace: Some(own) }]
+        );
         store(&layout, &name, slot.key, Some(Path::new("/etc"))).unwrap();
         assert_eq!(one(&layout, &name).unwrap().workspace, None);
         std::fs::write(path(&layout, &name).unwrap(), "{").unwrap();

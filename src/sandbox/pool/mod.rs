@@ -7,6 +7,7 @@
 //! | `fill` | makes one more |
 //! | `claim` | gives one to a session |
 //! | `drain` | takes one away |
+//! | `wishes` | for which configurations pools are wanted |
 //!
 //! # What a death leaves
 //!
@@ -28,6 +29,8 @@ mod drain;
 mod entry;
 mod fill;
 mod hold;
+mod wishes;
 
 pub use entry::{Slot, Waiting};
 pub use hold::{Hold, holder};
+pub use wishes::{StoredWish, forget as forget_wishes, leave as leave_wish, read as read_wishes};
