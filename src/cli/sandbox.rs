@@ -89,7 +89,8 @@ async fn act(args: Args) -> Result<(), Failure> {
 
 async fn stop(sandboxes: &Sandboxes, names: &[String], in_use: InUse, json: bool) -> Result<(), Failure> {
     let mut outcome = Vec::new();
-    if names.is_empty() {
+    let all = names.is_empty();
+    if all {
         outcome = sandboxes.stop_all(in_use).await?;
     }
     for name in names {
@@ -102,6 +103,8 @@ async fn stop(sandboxes: &Sandboxes, names: &[String], in_use: InUse, json: bool
     for (name, result) in outcome {
         let (word, error) = match result {
             Ok(true) => ("removed", None),
+            // Of all those that were there, somebody else removed this one.
+            Ok(false) if all => ("absent", None),
             Ok(false) => ("absent", Some(absent(&name))),
             Err(error) => ("kept", Some(Failure::from(error))),
         };
@@ -136,9 +139,10 @@ fn table(all: &[Listed]) {
         let proof = if one.proven { "proven" } else { "unproven" };
         let image =
             if one.image_match == Some(false) { format!("{} (older)", one.image) } else { one.image.clone() };
+        let whose = if one.pool.is_some() { "waits in a pool" } else { &one.session_key };
         say(&format!(
             "{:width$}  {:8}  {:8}  {:12}  {}  {}",
-            one.name, one.status, proof, used, image, one.session_key
+            one.name, one.status, proof, used, image, whose
         ));
     }
 }

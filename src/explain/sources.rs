@@ -12,7 +12,7 @@ use crate::paths::{BindError, validate};
 use crate::session::SessionKey;
 
 /// The settings whose origin is worth a line.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
     "mode",
     "scope",
     "backend",
@@ -27,6 +27,7 @@ const SETTINGS: [&str; 14] = [
     "docker.cpus",
     "docker.pidsLimit",
     "docker.setupCommand",
+    "pool.size",
 ];
 
 /// The key that decided a setting, and where it stands.

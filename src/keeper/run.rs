@@ -124,6 +124,10 @@ impl Keeper {
         }
         for (pool, number) in plan.fill {
             let Some(pool) = pools.get(pool) else { continue };
+            // Taken back while others were made: the next look ends it.
+            if read_wishes(self.sandboxes.layout())?.is_empty() {
+                break;
+            }
             if self.resting.get(pool.key()).is_some_and(|since| since.elapsed() < REST) {
                 continue;
             }

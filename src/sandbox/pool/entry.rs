@@ -76,6 +76,12 @@ pub(super) fn workspace(root: &Path, name: &SandboxName) -> PathBuf {
     root.join(format!("{WORKSPACE_PREFIX}{name}"))
 }
 
+/// All places that are taken, by name, for inspection: writes nothing where there is no state yet.
+pub fn waiting(layout: &Layout) -> Vec<Waiting> {
+    let there = layout.state().root().join("creel/pool").is_dir();
+    if there { all(layout).unwrap_or_default() } else { Vec::new() }
+}
+
 /// All places that are taken, by name.
 pub(in crate::sandbox) fn all(layout: &Layout) -> Result<Vec<Waiting>, SandboxError> {
     let dir = layout.pool()?;

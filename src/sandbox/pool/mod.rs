@@ -31,6 +31,6 @@ mod fill;
 mod hold;
 mod wishes;
 
-pub use entry::{Slot, Waiting};
+pub use entry::{Slot, Waiting, waiting};
 pub use hold::{Hold, holder};
 pub use wishes::{StoredWish, forget as forget_wishes, leave as leave_wish, read as read_wishes};

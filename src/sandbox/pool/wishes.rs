@@ -3,12 +3,15 @@
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
 
 use super::super::error::SandboxError;
 use super::super::files::{Layout, replace};
+
+/// A wish this young is not wished again: each time wakes the keeper.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// A wish as it lies in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,10 @@ impl StoredWish {
 pub fn leave(layout: &Layout, text: &str) -> Result<(), SandboxError> {
     let name = crate::state::hex(&Sha256::digest(text.as_bytes()));
     let path = layout.wishes()?.join(format!("{}.json", name.get(..16).unwrap_or(&name)));
+    let used = std::fs::metadata(&path).and_then(|meta| meta.modified());
+    if used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age < FRESH)) {
+        return Ok(());
+    }
     if let Ok(file) = OpenOptions::new().write(true).open(&path) {
         return file.set_modified(SystemTime::now()).map_err(SandboxError::io(path, "touch"));
     }
