@@ -11,6 +11,7 @@ use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
+use crate::paths::make::make_dir;
 use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
 use crate::paths::{protected, select, validate, workspace};
@@ -335,7 +336,7 @@ fn workspace_of(
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {
-    std::fs::create_dir_all(source).map_err(|error| {
+    make_dir(source).map_err(|error| {
         Failure(Report {
             code: "CRL-CLIENT-002",
             message: format!("agent workspace {} cannot be made: {error}", source.display()),
