@@ -25,7 +25,7 @@ pub enum Refusal {
     /// A pager is a program that starts.
     #[error("a pager is a program; only an empty value or `cat` is accepted")]
     Pager,
-    /// creel's and OpenClaw's own settings.
+    /// A setting of the gateway's own program.
     #[error("it belongs to the gateway itself")]
     Own,
     /// On a list of names that make a program run other code or use other credentials.
