@@ -36,7 +36,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let stop = CancellationToken::new();
     let mut signals = Vec::new();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut signal = signal(kind).map_err(listening)?;
+        let mut signal = signal(kind).map_err(|error| listening(&error))?;
         let stop = stop.clone();
         signals.push(async move {
             signal.recv().await;
@@ -63,7 +63,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn listening(error: std::io::Error) -> Failure {
+fn listening(error: &std::io::Error) -> Failure {
     Failure(Report {
         code: "CRL-CLI-001",
         message: format!("signals cannot be listened to: {error}"),

@@ -86,13 +86,13 @@ impl Keeper {
             let state = self.sandboxes.layout().state();
             (state.own("pool")?, state.own("pool/want")?)
         };
-        let wake = Wake::new(&places, &wishes).map_err(watching)?;
+        let wake = Wake::new(&places, &wishes).map_err(|error| watching(&error))?;
         loop {
             let Some(next) = stop.run_until_cancelled(self.pass()).await else { return Ok(Ended::Asked) };
             let Some(next) = next? else { return Ok(Ended::Idle) };
             tokio::select! {
                 () = stop.cancelled() => return Ok(Ended::Asked),
-                changed = wake.changed() => changed.map_err(watching)?,
+                changed = wake.changed() => changed.map_err(|error| watching(&error))?,
                 () = tokio::time::sleep(next) => {}
             }
         }
@@ -182,7 +182,7 @@ impl Keeper {
     }
 }
 
-fn watching(error: std::io::Error) -> Failure {
+fn watching(error: &std::io::Error) -> Failure {
     Failure(Report {
         code: "CRL-KEEPER-002",
         message: format!("the state directory cannot be watched: {error}"),

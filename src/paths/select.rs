@@ -51,16 +51,13 @@ pub fn select(binds: Vec<ValidBind>, protected: &[String]) -> Selection {
             selection.dropped.push(Dropped { bind, reason: DropReason::Protected });
             continue;
         }
-        match places.get(&bind.target).and_then(|at| selection.binds.get_mut(*at)) {
-            Some(before) => {
-                let reason = DropReason::Replaced(bind.key.clone());
-                let bind = std::mem::replace(before, bind);
-                selection.dropped.push(Dropped { bind, reason });
-            }
-            None => {
-                places.insert(bind.target.clone(), selection.binds.len());
-                selection.binds.push(bind);
-            }
+        if let Some(before) = places.get(&bind.target).and_then(|at| selection.binds.get_mut(*at)) {
+            let reason = DropReason::Replaced(bind.key.clone());
+            let bind = std::mem::replace(before, bind);
+            selection.dropped.push(Dropped { bind, reason });
+        } else {
+            places.insert(bind.target.clone(), selection.binds.len());
+            selection.binds.push(bind);
         }
     }
     selection

@@ -29,7 +29,8 @@ pub(crate) async fn rows(ground: &Ground) -> Fallible<Vec<Row>> {
     for round in 0..ground.scale.of(200, 40) {
         let (took, out) = run(ground, &state, &["sandbox", "explain", "--json"]).await?;
         let told: serde_json::Value = serde_json::from_slice(&out)?;
-        answered += usize::from(told["creel"]["engine"]["answered"] == true);
+        answered +=
+            usize::from(told.pointer("/creel/engine/answered") == Some(&serde_json::Value::Bool(true)));
         let (control, _) = run(ground, &state, &["--version"]).await?;
         // The first brings the program into memory.
         if round > 0 {

@@ -69,7 +69,8 @@ pub(crate) fn rows(scale: Scale) -> Fallible<Vec<Row>> {
 fn tools() -> Vec<Tool> {
     let built_in = creel::policy::tables::known().map(Tool::new);
     let server = |at: usize| {
-        let name = if at % 2 == 0 { format!("github__call_{at}") } else { format!("tickets__admin_{at}") };
+        let name =
+            if at.is_multiple_of(2) { format!("github__call_{at}") } else { format!("tickets__admin_{at}") };
         Tool::owned(&name, creel::policy::tables::MCP_OWNER)
     };
     built_in.chain((0..).map(server)).take(TOOLS).collect()

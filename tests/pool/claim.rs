@@ -66,20 +66,21 @@ async fn no_two_sessions_get_one_container() {
     home.open("first").await;
     assert_eq!(home.fill().await.len(), 2);
     // The same session twice among them: both get the one that it has.
-    let (a, b, c, d, e) =
-        tokio::join!(home.open("a"), home.open("b"), home.open("c"), home.open("d"), home.open("a"),);
-    let ids: BTreeSet<&str> = [&a, &b, &c, &d].map(|one| one.container().0.as_str()).into();
+    let all = ["a", "b", "c", "d", "a"];
+    let opened: Vec<creel::Sandbox> =
+        futures_util::future::join_all(all.map(|session| home.open(session))).await;
+    let ids: BTreeSet<&str> = opened.iter().map(|one| one.container().0.as_str()).collect();
     assert_eq!(ids.len(), 4);
-    assert_eq!(a.container(), e.container());
-    let pooled = [&a, &b, &c, &d, &e].iter().filter(|one| one.ready().pooled).count();
+    assert_eq!(opened[0].container(), opened[4].container());
+    let pooled = opened.iter().filter(|one| one.ready().pooled).count();
     assert!((1..=2).contains(&pooled), "{pooled}");
-    for (sandbox, name) in [(&a, "a"), (&b, "b"), (&c, "c"), (&d, "d")] {
-        output(sandbox, &format!("echo {name} > who")).await;
+    for (sandbox, session) in opened.iter().zip(all) {
+        output(sandbox, &format!("echo {session} > who")).await;
     }
-    for (sandbox, name) in [(&a, "a"), (&b, "b"), (&c, "c"), (&d, "d"), (&e, "a")] {
-        assert_eq!(output(sandbox, "cat who").await, format!("{name}\n"));
+    for (sandbox, session) in opened.iter().zip(all) {
+        assert_eq!(output(sandbox, "cat who").await, format!("{session}\n"));
     }
-    drop((a, b, c, d, e));
+    drop(opened);
     home.assert_nothing_leaks().await;
 }
 
