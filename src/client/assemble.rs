@@ -336,7 +336,8 @@ fn workspace_of(
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {
-    make_dir(source).map_err(|error| {
+    // The sandbox's user, who is not its owner, reads it.
+    make_dir(source, 0o755).map_err(|error| {
         Failure(Report {
             code: "CRL-CLIENT-002",
             message: format!("agent workspace {} cannot be made: {error}", source.display()),

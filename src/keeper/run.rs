@@ -65,7 +65,7 @@ impl Keeper {
     pub async fn run(&mut self, stop: &CancellationToken) -> Result<Ended, Failure> {
         let layout = self.sandboxes.layout().clone();
         loop {
-            let Some(hold) = Hold::take(&layout)? else {
+            let Some(hold) = Hold::take(&layout).await? else {
                 return Ok(Ended::Kept(crate::sandbox::pool::holder(&layout)));
             };
             let ended = self.keep(stop).await;

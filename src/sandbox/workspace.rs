@@ -32,7 +32,7 @@ pub(super) fn prepare(
     let workspace = &request.workspace;
     let own_uid = rustix::process::geteuid().as_raw();
     // No link is followed: whoever may write to a parent could exchange it since the path was judged.
-    let made = workspace.owned_by_creel && make_dir(&workspace.dir)?;
+    let made = workspace.owned_by_creel && make_dir(&workspace.dir, 0o700)?;
     let mut held = Held::open(&workspace.dir)?;
     if !held.is_dir {
         let reason = "it is not a directory".to_owned();

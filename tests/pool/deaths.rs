@@ -124,7 +124,7 @@ async fn what_is_not_as_it_was_proven_is_not_claimed() {
 #[tokio::test]
 async fn prune_leaves_to_a_keeper_what_is_the_keepers() {
     let (home, waiting, id) = filled().await;
-    let hold = Hold::take(home.sandboxes.layout()).unwrap().unwrap();
+    let hold = Hold::take(home.sandboxes.layout()).await.unwrap().unwrap();
     assert_eq!(home.sandboxes.prune(&ByLink).await.unwrap(), []);
     drop(hold);
     let pruned = home.sandboxes.prune(&ByLink).await.unwrap();
@@ -147,7 +147,7 @@ async fn killed_at_any_time() {
         home.fill().await;
         let session = format!("s{step}");
         // While somebody keeps the pools, it starts no keeper, which would be at work below.
-        let hold = Hold::take(home.sandboxes.layout()).unwrap().unwrap();
+        let hold = Hold::take(home.sandboxes.layout()).await.unwrap().unwrap();
         let mut child = home.creel(&["exec", "--session", &session, "--", "true"]).spawn().unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(3 * step)).await;
         child.kill().await.unwrap();

@@ -52,7 +52,8 @@ impl Sandboxes {
         timings.prepare_us = lap(&mut clock);
         let _lock = lock::exclusive(&self.layout, &request.name, lock::PATIENCE).await?;
         timings.lock_us = lap(&mut clock);
-        if !self.is_new(request) {
+        let taken = root(request).is_none() && self.engine.inspect(request.name.as_str()).await?.is_some();
+        if taken || !self.is_new(request) {
             return Ok(None);
         }
         for waiting in wanted(entry::all(&self.layout)?).into_iter().filter(|one| one.key == key) {

@@ -3,9 +3,15 @@
 use std::fs::{File, TryLockError};
 use std::io::{Seek as _, Write as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::super::error::SandboxError;
 use super::super::files::Layout;
+
+/// How often the lock is tried before somebody else is believed to have it.
+const TRIES: usize = 20;
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_millis(3);
 
 /// This process keeps the pools while it has this.
 #[derive(Debug)]
@@ -15,12 +21,20 @@ pub struct Hold {
 
 impl Hold {
     /// Takes the pools, unless somebody has them.
-    pub fn take(layout: &Layout) -> Result<Option<Self>, SandboxError> {
+    pub async fn take(layout: &Layout) -> Result<Option<Self>, SandboxError> {
         let (mut file, path) = open(layout)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(SandboxError::io(path, "lock")(error)),
+        let mut tries = 0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                // [`holder`] has the lock for a moment; a keeper has it for long.
+                Err(TryLockError::WouldBlock) if tries < TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(SandboxError::io(path, "lock")(error)),
+            }
         }
         // For people and for `creel sandbox list`: who it is. The lock alone counts.
         let mut note = || -> std::io::Result<()> {
@@ -56,16 +70,16 @@ mod tests {
     use super::*;
     use crate::state::StateDir;
 
-    #[test]
-    fn one_at_a_time() {
+    #[tokio::test]
+    async fn one_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(&StateDir::at(dir.path().join("s")));
         assert_eq!(holder(&layout), None);
-        let hold = Hold::take(&layout).unwrap().unwrap();
-        assert!(Hold::take(&layout).unwrap().is_none());
+        let hold = Hold::take(&layout).await.unwrap().unwrap();
+        assert!(Hold::take(&layout).await.unwrap().is_none());
         assert_eq!(holder(&layout), Some(std::process::id()));
         drop(hold);
         assert_eq!(holder(&layout), None);
-        assert!(Hold::take(&layout).unwrap().is_some());
+        assert!(Hold::take(&layout).await.unwrap().is_some());
     }
 }
