@@ -9,7 +9,7 @@ use super::sandbox::{Mode, SandboxLayer, WorkspaceAccess};
 use super::{Config, ConfigError, Places, network};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindPolicy, DenyList};
-use crate::sandbox::Rule;
+use crate::sandbox::{HOME_TARGET, Rule};
 use crate::session::{AgentId, Scope};
 
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
@@ -132,6 +132,8 @@ impl ResolvedSandbox {
     pub fn bind_policy(&self, deny: DenyList, roots: &[PathBuf]) -> BindPolicy {
         BindPolicy::new(deny, roots)
             .reserve([self.docker.workdir.as_str()])
+            .scratch(self.docker.tmpfs.iter().map(|tmpfs| tmpfs.target.as_str()), false)
+            .scratch([HOME_TARGET], true)
             .allow_reserved(self.docker.allow_reserved_targets)
             .allow_external(self.docker.allow_external_sources)
     }
@@ -217,6 +219,11 @@ fn check(config: &Config, docker: &DockerSettings, merge: &Merge) -> Result<(), 
     if let Err(refused) = network::check_network(&docker.network, docker.allow_namespace_join) {
         let message = format!("{:?} is refused: {refused}", docker.network);
         return Err(config.problem(&key("docker.network"), message, refused.fix()));
+    }
+    if docker.tmpfs.iter().any(|tmpfs| tmpfs.target == docker.workdir) {
+        let message = format!("{:?} is a temporary file system of the sandbox too", docker.workdir);
+        let fix = "choose another workdir, or leave it out of docker.tmpfs";
+        return Err(config.problem(&key("docker.workdir"), message, fix));
     }
     if let (Some(memory), Some(swap)) = (docker.memory, docker.memory_swap)
         && u64::try_from(swap).is_ok_and(|swap| swap < memory)

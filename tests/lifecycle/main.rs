@@ -1,0 +1,7 @@
+//! From the configuration to a sandbox on the real engine and out of it again: what is refused, what arrives, who is
+//! kept, who goes.
+
+#![cfg(test)]
+
+mod home;
+mod targets;
