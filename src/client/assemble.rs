@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::options::Var;
+use super::owners::Owners;
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
 use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
@@ -14,7 +15,7 @@ use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
 use crate::paths::{protected, select, validate, workspace};
 use crate::runner::{Setting, Transport};
-use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
+use crate::sandbox::{self, Bind, ByLink, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
 
@@ -26,6 +27,7 @@ struct Wanted {
     session: SessionKey,
     scope: ScopeKey,
     deny: DenyList,
+    owners: Owners,
 }
 
 pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
@@ -33,6 +35,9 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let (request, mut warnings) = request(options, &wanted, Purpose::Make)?;
     let engine = Engine::discover(&Discovery::from_process(options.engine.clone())).await?;
     let sandboxes = Sandboxes::open(engine, &wanted.state)?;
+    if wanted.sandbox.prune.any() {
+        sandboxes.prune_seldom(&ByLink, &|key| wanted.owners.limits(key)).await;
+    }
     let exe = std::env::current_exe().unwrap_or_default();
     let named = (options.var)("CREEL_INIT");
     let init = sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?;
@@ -96,7 +101,13 @@ pub(super) fn preview(options: &SandboxOptions) -> Result<Preview, Failure> {
     })
 }
 
-fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
+/// The configuration with the limits of every owner.
+pub(super) fn owners(options: &SandboxOptions) -> Result<Owners, Failure> {
+    let (_, config, places) = load(options)?;
+    Ok(Owners::new(config, places))
+}
+
+fn load(options: &SandboxOptions) -> Result<(StateDir, Config, Places), Failure> {
     let var = &options.var;
     let state = match &options.state {
         Some(dir) => StateDir::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
@@ -104,10 +115,16 @@ fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
     };
     let look_up = |name: &str| var(name);
     let config = Config::load(&config::locate(options.config.as_deref(), &look_up, &state), &look_up)?;
-    let Subject { agent, session, .. } =
-        config.subject(options.agent.as_deref(), options.session.as_deref())?;
     let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let places = Places { home, state: state.root().to_owned() };
+    Ok((state, config, places))
+}
+
+fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
+    let var = &options.var;
+    let (state, config, places) = load(options)?;
+    let Subject { agent, session, .. } =
+        config.subject(options.agent.as_deref(), options.session.as_deref())?;
     let sandbox = config.sandbox(&agent, &places)?;
     known_backend(&sandbox, &config)?;
     let exec = config.exec(&agent);
@@ -115,7 +132,7 @@ fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
     let place = options.workspace.as_deref().unwrap_or(&sandbox.agent_workspace);
     let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
     let scope = scope(options, &sandbox, &session, &place);
-    Ok(Wanted { state, sandbox, exec, session, scope, deny })
+    Ok(Wanted { state, sandbox, exec, session, scope, deny, owners: Owners::new(config, places) })
 }
 
 /// Backends that are not engines of containers (`ssh`) run commands elsewhere: where one is configured, a container
@@ -201,9 +218,8 @@ fn request(
     request.gpus.clone_from(&docker.gpus);
     request.setup.clone_from(&docker.setup_command);
     request.allow_unenforced.clone_from(&docker.allow_unenforced);
-    let hours = |hours: Option<u64>, each: u64| Duration::from_secs(hours.unwrap_or(0).saturating_mul(each));
-    request.idle_limit = hours(sandbox.prune.idle_hours, 3600);
-    request.max_age = hours(sandbox.prune.max_age_days, 24 * 3600);
+    let limits = sandbox.prune.limits();
+    (request.idle_limit, request.max_age) = (limits.idle, limits.age);
     Ok((request, warnings))
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Preview, Sandbox, assemble};
+use super::{Owners, Preview, Sandbox, assemble};
 use crate::error::Failure;
 
 /// Looks a variable of the environment up.
@@ -158,6 +158,15 @@ impl SandboxOptions {
     /// As [`Self::open`], as far as configuration and file system decide.
     pub fn preview(&self) -> Result<Preview, Failure> {
         assemble::preview(self)
+    }
+
+    /// The owners of sandboxes, by the configuration.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read or is not sound.
+    pub fn owners(&self) -> Result<Owners, Failure> {
+        assemble::owners(self)
     }
 
     /// Opens the sandbox: makes it, or joins the one that is there.

@@ -192,6 +192,11 @@ impl Config {
         resolved::resolve(self, &self.defaults, own, id, places)
     }
 
+    /// The sandbox settings of the defaults alone, as the shared sandbox has them.
+    pub fn shared_sandbox(&self, places: &Places) -> Result<ResolvedSandbox, ConfigError> {
+        resolved::resolve(self, &self.defaults, None, &self.default_agent(), places)
+    }
+
     /// The exec settings that hold for an agent.
     pub fn exec(&self, id: &AgentId) -> ResolvedExec {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))

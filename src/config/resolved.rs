@@ -9,7 +9,7 @@ use super::sandbox::{Mode, SandboxLayer, WorkspaceAccess};
 use super::{Config, ConfigError, Places, network};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindPolicy, DenyList};
-use crate::sandbox::{HOME_TARGET, Rule};
+use crate::sandbox::{HOME_TARGET, Limits, Rule};
 use crate::session::{AgentId, Scope};
 
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
@@ -31,6 +31,21 @@ pub struct Prune {
     pub idle_hours: Option<u64>,
     /// Days since it was made.
     pub max_age_days: Option<u64>,
+}
+
+impl Prune {
+    /// A criterion is on.
+    pub fn any(self) -> bool {
+        self.idle_hours.is_some() || self.max_age_days.is_some()
+    }
+
+    /// As times; zero is no limit.
+    pub fn limits(self) -> Limits {
+        let time = |count: Option<u64>, each: u64| {
+            std::time::Duration::from_secs(count.unwrap_or(0).saturating_mul(each))
+        };
+        Limits { idle: time(self.idle_hours, 3600), age: time(self.max_age_days, 24 * 3600) }
+    }
 }
 
 /// The block `sandbox.docker`, merged.

@@ -185,6 +185,7 @@ impl<'a> Attempt<'a> {
             image_env: self.plan.image_env.clone(),
             hash: self.plan.hash.clone(),
             user: self.plan.user.clone(),
+            scope_key: self.plan.request.scope_key.clone(),
             rendezvous: self.rendezvous.clone(),
             created: true,
             drift: None,

@@ -97,6 +97,14 @@ pub enum SandboxError {
         /// How many leases are live.
         leases: usize,
     },
+    /// Commands run in the sandbox whose creel is gone.
+    #[error("sandbox {name} runs {commands} command(s) whose creel is gone")]
+    Busy {
+        /// The container's name.
+        name: String,
+        /// How many commands run.
+        commands: usize,
+    },
     /// The container is paused.
     #[error("sandbox {name} is paused")]
     Paused {
@@ -110,6 +118,8 @@ pub enum SandboxError {
         name: String,
         /// What differs.
         drift: Vec<String>,
+        /// The command that makes it anew.
+        hint: String,
     },
     /// A container in use has no proof of its start.
     #[error("sandbox {name} is in use but nothing proves what it is")]
@@ -209,6 +219,7 @@ impl SandboxError {
             Self::Setup { .. } => "CRL-SANDBOX-016",
             Self::NotEnforced { .. } => "CRL-SANDBOX-017",
             Self::Workspace { .. } => "CRL-SANDBOX-018",
+            Self::Busy { .. } => "CRL-SANDBOX-030",
         }
     }
 
@@ -222,7 +233,9 @@ impl SandboxError {
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
-            Self::DriftedHot { .. } | Self::Leased { .. } => "built-in: a sandbox in use is not removed",
+            Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
+                "built-in: a sandbox in use is not removed"
+            }
             _ => "built-in: a sandbox is ready before it is used",
         }
     }
@@ -253,10 +266,13 @@ impl SandboxError {
             Self::Unproven { name } | Self::Leased { name, .. } => {
                 format!("end its commands, or stop {name} with --force")
             }
-            Self::Paused { name } => format!("unpause {name}, or remove it"),
-            Self::DriftedHot { name, .. } => {
-                format!("when its commands are done: creel sandbox stop {name}")
+            Self::Busy { name, .. } => {
+                format!(
+                    "a foreground command ends by itself half a minute after its creel; or stop {name} with --force"
+                )
             }
+            Self::Paused { name } => format!("unpause {name}, or stop it with --force"),
+            Self::DriftedHot { hint, .. } => format!("when its commands are done: {hint}"),
             Self::StartFailed { options, .. } => {
                 format!("check the image against the options in effect: {options}")
             }

@@ -92,6 +92,12 @@ impl Inputs {
         ["mounts", "tmpfs", "identities", "workdir"].iter().any(|key| part(self, key) != part(wanted, key))
     }
 
+    /// The directory of the host that is mounted as the working directory.
+    pub fn workspace(&self) -> Option<&str> {
+        let workdir = self.0.get("workdir").and_then(Value::as_str);
+        self.mounts().find(|mount| target(mount).is_some() && target(mount) == workdir).and_then(source)
+    }
+
     fn mounts(&self) -> impl Iterator<Item = &Value> {
         self.0.get("mounts").and_then(Value::as_array).into_iter().flatten()
     }
@@ -134,6 +140,13 @@ fn difference(key: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Str
         let items: Vec<String> = gone.chain(come).collect();
         let what = if items.is_empty() { "another order".to_owned() } else { items.join(" ") };
         return Some(format!("{key}: {what}"));
+    }
+    if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {
+        let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+        names.sort();
+        names.dedup();
+        let parts = names.into_iter().filter_map(|name| difference(name, old.get(name), new.get(name)));
+        return Some(format!("{key}: {}", parts.collect::<Vec<_>>().join(", ")));
     }
     let told = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), brief);
     Some(format!("{key}: {} → {}", told(old), told(new)))
@@ -207,6 +220,8 @@ mod tests {
     fn drift_is_told_key_by_key() {
         let old = of(json!({"network": "none", "mounts": [], "same": 1}));
         let mount = json!({"source": "/a", "target": "/b", "read_only": true});
+        let limits = |pids: u64| of(json!({"limits": {"memory": null, "pids": pids}}));
+        assert_eq!(limits(1).drift(&limits(2)), ["limits: pids: 1 → 2"]);
         let new = of(json!({"network": "bridge", "mounts": [mount], "same": 1, "more": "x"}));
         assert_eq!(old.drift(&new), ["more: nothing → x", "mounts: +/a:/b:ro", "network: none → bridge"]);
         assert!(old.mounts_differ(&new));

@@ -4,4 +4,5 @@
 #![cfg(test)]
 
 mod home;
+mod recreate;
 mod targets;
