@@ -31,6 +31,9 @@ impl Inputs {
         let mut value = serde_json::to_value(shape).unwrap_or(Value::Null);
         if let Value::Object(fields) = &mut value {
             fields.remove("labels");
+            if let Some(Value::Array(argv)) = fields.get_mut("argv") {
+                without_idle(argv);
+            }
             fields.insert("epoch".to_owned(), json!(EPOCH));
             fields.insert("init".to_owned(), json!(init));
             fields.insert("identities".to_owned(), json!(identities));
@@ -111,6 +114,14 @@ impl Inputs {
             mount.get("read_only") == Some(&Value::Bool(true))
                 && protected::is_protected((&one.0, &one.1), (&workspace.0, &workspace.1))
         })
+    }
+}
+
+/// How long a sandbox may be idle is no part of what it is (spec `sandbox.md` §11.1): prune goes by the configuration of
+/// now, whatever init was started with.
+fn without_idle(argv: &mut Vec<Value>) {
+    if let Some(flag) = argv.iter().position(|word| word == "--idle") {
+        argv.drain(flag..(flag + 2).min(argv.len()));
     }
 }
 
@@ -242,6 +253,16 @@ mod tests {
         assert!(!before.mounts_differ(&after) && !before.drift(&after).is_empty());
         let other = all(vec![mount("/ws", "/w", false), mount("/x", "/w/skills", true)], json!({"/w": 1}));
         assert!(before.mounts_differ(&other));
+    }
+
+    #[test]
+    fn the_idle_limit_is_no_part_of_the_identity() {
+        let mut argv = vec![json!("init"), json!("--idle"), json!("60"), json!("more")];
+        without_idle(&mut argv);
+        assert_eq!(argv, [json!("init"), json!("more")]);
+        let mut cut = vec![json!("--idle")];
+        without_idle(&mut cut);
+        assert!(cut.is_empty());
     }
 
     #[test]
