@@ -138,6 +138,8 @@ pub enum SandboxError {
         options: String,
         /// Last lines of its output.
         log: String,
+        /// The engine has no GPU to give.
+        gpus: bool,
     },
     /// Init did not come to the rendezvous, or did not answer.
     #[error("creel-init of sandbox {name} was not met: {source}{}", tail(.log))]
@@ -229,6 +231,7 @@ impl SandboxError {
             Self::BadName { .. } => "agents.defaults.sandbox.docker.containerPrefix",
             Self::InitMissing { .. } | Self::InitUnusable { .. } => "CREEL_INIT",
             Self::RemoteEngine { .. } => "built-in: init needs a shared file system",
+            Self::StartFailed { gpus: true, .. } => "agents.defaults.sandbox.docker.gpus",
             Self::Setup { .. } => "agents.defaults.sandbox.docker.setupCommand",
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
@@ -273,6 +276,9 @@ impl SandboxError {
             }
             Self::Paused { name } => format!("unpause {name}, or stop it with --force"),
             Self::DriftedHot { hint, .. } => format!("when its commands are done: {hint}"),
+            Self::StartFailed { gpus: true, .. } => {
+                "install the GPU vendor's toolkit for this engine, or remove docker.gpus".to_owned()
+            }
             Self::StartFailed { options, .. } => {
                 format!("check the image against the options in effect: {options}")
             }

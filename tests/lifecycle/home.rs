@@ -117,12 +117,28 @@ impl Home {
         serde_json::from_str(&out).unwrap_or_else(|_| panic!("{args:?}: {out}"))
     }
 
+    /// The sandboxes as `list` tells them.
+    pub(crate) fn containers(&self) -> Vec<Value> {
+        let all = self.json(&["sandbox", "list", "--json"]);
+        all["containers"].as_array().unwrap_or_else(|| panic!("{all}")).clone()
+    }
+
+    /// The only sandbox, as `list` tells it.
+    pub(crate) fn only(&self) -> Value {
+        let all = self.containers();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all[0].clone()
+    }
+
+    /// Makes the last use of a sandbox so many hours ago.
+    pub(crate) fn cool(&self, sandbox: &Value, hours: u64) {
+        let path = self.state().join("creel/used").join(sandbox["containerName"].as_str().unwrap());
+        age(&path, std::time::Duration::from_hours(hours));
+    }
+
     /// What the engine says of the one container of this installation.
     pub(crate) fn inspect(&self) -> Value {
-        let listed = self.json(&["sandbox", "list", "--json"]);
-        let all = listed["containers"].as_array().unwrap();
-        assert_eq!(all.len(), 1, "{listed}");
-        inspect(all[0]["containerName"].as_str().unwrap())
+        inspect(self.only()["containerName"].as_str().unwrap())
     }
 }
 
@@ -167,10 +183,30 @@ impl Done {
     }
 }
 
+/// Makes a file older.
+pub(crate) fn age(path: &Path, by: std::time::Duration) {
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - by).unwrap();
+}
+
+/// The docker client, for what other people do to our containers.
+pub(crate) fn docker(args: &[&str]) -> String {
+    let output = Command::new("docker").args(args).output().unwrap();
+    assert!(output.status.success(), "docker {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Waits until something is so.
+pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !so() {
+        assert!(begin.elapsed() < std::time::Duration::from_mins(1), "{what} is not so");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// The engine's own account of a container.
 pub(crate) fn inspect(name: &str) -> Value {
-    let output = Command::new("docker").args(["inspect", name]).output().unwrap();
-    assert!(output.status.success(), "docker inspect {name}: {}", String::from_utf8_lossy(&output.stderr));
-    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let all: Value = serde_json::from_str(&docker(&["inspect", name])).unwrap();
     all[0].clone()
 }

@@ -4,5 +4,9 @@
 #![cfg(test)]
 
 mod home;
+mod options;
+mod prune;
 mod recreate;
+mod setup;
+mod states;
 mod targets;
