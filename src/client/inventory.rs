@@ -112,6 +112,9 @@ fn runtime(
 fn compare(sandboxes: &Sandboxes, options: &SandboxOptions, listed: &Listed) -> Result<Compared, String> {
     let key = &listed.session_key;
     let other = || "it was made with options of its own (--image, --workspace, --bind)".to_owned();
+    if session::stands_alone(key) {
+        return Err("it is one session's or one creator's own, and the key does not tell whose".to_owned());
+    }
     let session = session::session_of(key).ok_or_else(other)?;
     let asks = if key == "shared" { options.clone() } else { options.clone().session(session.as_str()) };
     let preview = asks.preview().map_err(|failure| failure.0.message)?;

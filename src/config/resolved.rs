@@ -10,7 +10,7 @@ use super::{Config, ConfigError, Places, network};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindPolicy, DenyList};
 use crate::sandbox::{HOME_TARGET, Limits, Rule};
-use crate::session::{AgentId, Scope};
+use crate::session::{AgentId, Isolation, Scope, Stamp};
 
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
 pub const DEFAULT_PIDS: u64 = 1024;
@@ -120,6 +120,15 @@ pub struct ResolvedSandbox {
     pub workspace_root: PathBuf,
     /// The agent's workspace on the host; absolute.
     pub agent_workspace: PathBuf,
+    /// Whom the sandbox belongs to, where it stands alone.
+    #[serde(skip)]
+    pub isolation: Option<Isolation>,
+    /// `rw` is configured and does not hold, because the session must not share what it can write.
+    #[serde(skip)]
+    pub access_capped: bool,
+    /// The state directory.
+    #[serde(skip)]
+    pub state: PathBuf,
     /// The container.
     pub docker: DockerSettings,
     /// When it is removed.
@@ -180,11 +189,13 @@ pub(super) fn resolve(
     agent: Option<&SandboxLayer>,
     id: &AgentId,
     places: &Places,
+    stamp: &Stamp,
 ) -> Result<ResolvedSandbox, ConfigError> {
     let empty = SandboxLayer::default();
     let near = agent.unwrap_or(&empty);
     let mut merge = Merge { keys: BTreeMap::new() };
     let scope = merge.pick("scope", near.scope.as_ref(), defaults.scope.as_ref()).unwrap_or_default();
+    let scope = if stamp.is_required() { Scope::Agent } else { scope };
     let inner = if scope == Scope::Shared { &empty } else { near };
     let docker = docker(&mut merge, &inner.docker, &defaults.docker);
     let root = near.workspace_root.as_ref().or(defaults.workspace_root.as_ref());
@@ -199,6 +210,9 @@ pub(super) fn resolve(
     let mode = merge.pick("mode", near.mode.as_ref(), defaults.mode.as_ref()).unwrap_or_default();
     let access =
         merge.pick("workspaceAccess", near.workspace_access.as_ref(), defaults.workspace_access.as_ref());
+    // A writable workspace would be a channel between guests that must not trust each other.
+    let capped = stamp.is_required() && access == Some(WorkspaceAccess::Rw);
+    let access = if capped { Some(WorkspaceAccess::Ro) } else { access };
     let prune = prune(&mut merge, inner, defaults);
     let ssh_root = merge.pick(
         "ssh.workspaceRoot",
@@ -214,6 +228,9 @@ pub(super) fn resolve(
         workspace_access: access.unwrap_or_default(),
         workspace_root,
         agent_workspace: config.agent_workspace(id, places)?,
+        state: places.state.clone(),
+        isolation: stamp.isolation().cloned(),
+        access_capped: capped,
         docker,
         prune,
         ssh_workspace_root: ssh_root.unwrap_or_else(|| "/tmp/openclaw-sandboxes".to_owned()),

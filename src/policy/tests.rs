@@ -197,7 +197,7 @@ fn gates_in_their_order() {
     let scope = |enabled, allow_from| ElevatedScope { enabled, allow_from };
     let sender = Sender { id: Some("42".to_owned()), ..Sender::default() };
     let keys = |global: &ElevatedScope, agent: Option<&ElevatedScope>, provider, sender| {
-        let who = elevated::Requester { provider, sender, fallback: None };
+        let who = elevated::Requester { provider, sender, ..elevated::Requester::default() };
         elevated::failing(global, agent, &who).into_iter().map(|failing| failing.key).collect::<Vec<_>>()
     };
     let (off, unset) = (scope(Some(false), None), scope(None, None));

@@ -19,10 +19,20 @@ pub fn session_of(scope_key: &str) -> Option<SessionKey> {
     }
     let (subject, _) = scope_key.rsplit_once(WORKSPACE)?;
     let agent = agent_of(scope_key).unwrap_or_else(AgentId::main);
+    if stands_alone(scope_key) {
+        return None;
+    }
     if subject == format!("agent:{agent}") {
         return Some(SessionKey::main_of(&agent));
     }
     SessionKey::parse(subject, &agent).ok().filter(|key| key.as_str() == subject)
+}
+
+/// The key of a sandbox that one session or one creator has for itself, with a digest in the place of their name.
+pub fn stands_alone(scope_key: &str) -> bool {
+    let mut parts = scope_key.split(':').skip(2);
+    let kind = parts.next();
+    matches!(kind, Some("principal" | "required-session")) && parts.next().is_some_and(is_digest)
 }
 
 /// Which sandboxes somebody means (spec `sandbox.md` §22).
@@ -100,6 +110,9 @@ mod tests {
         assert_eq!(session(&format!("agent:ops:x:y:workspace:{H}")).unwrap(), "agent:ops:x:y");
         assert_eq!(session(&format!("global:workspace:{H}")).unwrap(), "global");
         assert_eq!(session("x"), None);
+        let alone = format!("agent:ops:required-session:{H}:workspace:{H}");
+        assert!(session(&alone).is_none() && stands_alone(&alone));
+        assert!(!stands_alone(&format!("agent:ops:principal:x:workspace:{H}")));
     }
 
     #[test]

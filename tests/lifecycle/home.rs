@@ -80,11 +80,6 @@ impl Home {
         })
     }
 
-    pub(crate) async fn sandboxes(&self) -> Sandboxes {
-        let engine = Engine::discover(&Discovery::from_process(None)).await.unwrap();
-        Sandboxes::open(engine, &StateDir::at(self.state())).unwrap()
-    }
-
     /// `creel` with these arguments, not started.
     pub(crate) fn creel(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_creel"));

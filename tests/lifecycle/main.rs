@@ -8,5 +8,6 @@ mod options;
 mod prune;
 mod recreate;
 mod setup;
+mod stamps;
 mod states;
 mod targets;
