@@ -198,6 +198,7 @@ impl SandboxOptions {
     /// Each with what was refused, the rule and the fix. Nothing is left half made, and nothing runs on the host
     /// instead.
     pub async fn open(&self) -> Result<Sandbox, Failure> {
-        assemble::open(self).await
+        // It holds every step of a start: too large to lie in each caller's own future.
+        Box::pin(assemble::open(self)).await
     }
 }

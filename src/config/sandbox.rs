@@ -69,11 +69,14 @@ impl Mode {
 
     /// Whether a session with this stamp runs in a sandbox; the first line that applies (spec `sandbox.md` §2.2).
     pub fn decide(self, is_main: bool, stamp: &Stamp) -> bool {
-        match (stamp, self) {
-            (Stamp::Required(_), _) => true,
-            (Stamp::OptedOut, _) | (_, Self::Off) => false,
-            (Stamp::None, Self::NonMain) => !is_main,
-            (Stamp::None, Self::All) => true,
+        match stamp {
+            Stamp::Required(_) => true,
+            Stamp::OptedOut => false,
+            Stamp::None => match self {
+                Self::Off => false,
+                Self::NonMain => !is_main,
+                Self::All => true,
+            },
         }
     }
 }

@@ -99,10 +99,8 @@ impl Listed {
 }
 
 fn within(word: &str, spent: Duration, limit: Duration) -> String {
-    match limit.is_zero() {
-        true => format!("{word} {} (no limit)", told(spent)),
-        false => format!("{word} {} of {}", told(spent), told(limit)),
-    }
+    let limit = if limit.is_zero() { " without limit".to_owned() } else { format!(" of {}", told(limit)) };
+    format!("{word} {}{limit}", told(spent))
 }
 
 fn count(number: usize, what: &str) -> String {

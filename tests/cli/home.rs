@@ -58,7 +58,7 @@ impl Home {
     pub(crate) fn sandboxes(&self) -> Vec<serde_json::Value> {
         let done = self.run(&["sandbox", "list", "--json"]);
         let all: serde_json::Value = serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{done:?}"));
-        all["containers"].as_array().unwrap_or_else(|| panic!("{done:?}")).clone()
+        all.get("containers").and_then(|all| all.as_array()).unwrap_or_else(|| panic!("{done:?}")).clone()
     }
 }
 

@@ -2,6 +2,7 @@
 //! kept, who goes.
 
 #![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "runs creel and the docker client, as a person does")]
 
 mod home;
 mod options;

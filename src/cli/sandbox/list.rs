@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::say;
-use crate::cli::print_json;
+use crate::cli::print;
 use crate::client::{Runtime, SandboxOptions, inventory};
 use crate::error::Failure;
 use crate::runner::Transport;
@@ -18,9 +17,9 @@ pub(super) async fn run(
 ) -> Result<ExitCode, Failure> {
     let all = if browser { Vec::new() } else { inventory(sandboxes, options).await? };
     if json {
-        print_json(&serde_json::json!({ "containers": all, "browsers": [] }));
+        print::json(&serde_json::json!({ "containers": all, "browsers": [] }));
     } else if browser {
-        say("no browser containers: creel makes none");
+        print::line("no browser containers: creel makes none");
     } else {
         text(&all);
     }
@@ -29,21 +28,21 @@ pub(super) async fn run(
 
 fn text(all: &[Runtime]) {
     if all.is_empty() {
-        return say("no sandboxes");
+        return print::line("no sandboxes");
     }
     for one in all {
-        say(&one.listed.name);
+        print::line(&one.listed.name);
         for (label, value) in rows(one) {
-            say(&format!("  {label:<9} {value}"));
+            print::line(&format!("  {label:<9} {value}"));
         }
-        say("");
+        print::line("");
     }
     let running = all.iter().filter(|one| one.listed.running).count();
-    say(&format!("Total: {} ({running} running)", all.len()));
+    print::line(&format!("Total: {} ({running} running)", all.len()));
     let mismatched = all.iter().filter(|one| one.mismatched()).count();
     if mismatched > 0 {
         let differ = if mismatched == 1 { "1 differs" } else { &format!("{mismatched} differ") };
-        say(&format!("{differ} from the configuration: creel sandbox recreate --all --mismatched"));
+        print::line(&format!("{differ} from the configuration: creel sandbox recreate --all --mismatched"));
     }
 }
 

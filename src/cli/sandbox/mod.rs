@@ -3,10 +3,9 @@
 mod list;
 mod remove;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use super::Common;
+use super::{Common, print};
 use crate::client::{Sandbox, SandboxOptions};
 use crate::error::Failure;
 use crate::sandbox::{InUse, Sandboxes};
@@ -75,7 +74,7 @@ async fn act(args: Args) -> Result<ExitCode, Failure> {
     if let Action::Recreate(recreate) = &args.action
         && let Err(told) = recreate.check(args.json)
     {
-        super::fail(&told, args.json);
+        print::failure(&told, args.json);
         return Ok(ExitCode::FAILURE);
     }
     let (engine, state) = args.common.places().await?;
@@ -99,9 +98,5 @@ async fn act(args: Args) -> Result<ExitCode, Failure> {
 
 fn options(common: &Common) -> SandboxOptions {
     let options = Sandbox::options();
-    common.config.iter().fold(options, |options, file| options.config(file))
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    common.config.iter().fold(options, SandboxOptions::config)
 }

@@ -3,12 +3,12 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use serde::Serialize;
 use serde_json::json;
 
-use super::say;
-use crate::cli::print_json;
+use crate::cli::print;
 use crate::client::{Runtime, SandboxOptions, inventory};
-use crate::error::{Failure, Report};
+use crate::error::{Diagnose as _, Failure, Report};
 use crate::sandbox::{ByLink, Fate, InUse, Listed, SandboxError, SandboxName, Sandboxes};
 use crate::session::Selection;
 
@@ -43,7 +43,7 @@ impl RecreateArgs {
     pub(super) fn check(&self, json: bool) -> Result<(), Failure> {
         let wrong = |message: &str, fix: &str| {
             let message = message.to_owned();
-            Err(Failure(Report { code: "CRL-CLI-004", message, rule: None, fix: fix.to_owned() }))
+            Err(Failure(Report { code: "CRL-CLI-020", message, rule: None, fix: fix.to_owned() }))
         };
         let given = [self.all, self.session.is_some(), self.agent.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {
@@ -104,7 +104,7 @@ pub(super) async fn recreate(
         return Ok(ExitCode::SUCCESS);
     }
     if !args.force && !confirmed() {
-        say("Cancelled.");
+        print::line("Cancelled.");
         return Ok(ExitCode::SUCCESS);
     }
     for row in rows.iter_mut().filter(|row| row.fate.removes()) {
@@ -116,25 +116,30 @@ pub(super) async fn recreate(
 }
 
 /// One sandbox that was selected, and what becomes of it.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Row {
-    name: String,
+    container_name: String,
+    #[serde(skip)]
     id: String,
-    backend: &'static str,
+    backend_id: &'static str,
     session_key: String,
     running: bool,
+    #[serde(flatten)]
     fate: Fate,
     /// Absent before it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
     removed: Option<bool>,
-    error: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Report>,
 }
 
 impl Row {
-    fn new(listed: &Listed, backend: &'static str, fate: Fate) -> Self {
+    fn new(listed: &Listed, backend_id: &'static str, fate: Fate) -> Self {
         Self {
-            name: listed.name.clone(),
+            container_name: listed.name.clone(),
             id: listed.id.clone(),
-            backend,
+            backend_id,
             session_key: listed.session_key.clone(),
             running: listed.running,
             fate,
@@ -144,7 +149,7 @@ impl Row {
     }
 
     async fn carry_out(&mut self, sandboxes: &Sandboxes, in_use: InUse, quiet: bool) {
-        let result = match SandboxName::parse(&self.name) {
+        let result = match SandboxName::parse(&self.container_name) {
             Ok(name) => sandboxes.stop_only(&name, Some(&self.id), in_use).await,
             Err(error) => Err(error),
         };
@@ -156,74 +161,73 @@ impl Row {
                 if matches!(error, SandboxError::Leased { .. } | SandboxError::Busy { .. }) {
                     self.fate = Fate::Keep("somebody came to use it meanwhile".to_owned());
                 }
-                self.error = Some(error.into());
+                self.error = Some(error.report());
             }
         }
         if !quiet {
             match &self.error {
-                None => say(&format!("removed {}", self.name)),
-                Some(Failure(report)) => say(&format!("failed  {}: {}", self.name, report.message)),
+                None => print::line(&format!("removed {}", self.container_name)),
+                Some(report) => print::line(&format!("failed  {}: {}", self.container_name, report.message)),
             }
         }
     }
-
-    fn json(&self) -> serde_json::Value {
-        let mut row = json!({
-            "containerName": self.name,
-            "backendId": self.backend,
-            "sessionKey": self.session_key,
-            "running": self.running,
-            "action": if self.fate.removes() { "remove" } else { "keep" },
-            "reason": self.fate.reason(),
-        });
-        if let Some(removed) = self.removed {
-            row["removed"] = json!(removed);
-        }
-        if let Some(Failure(report)) = &self.error {
-            row["error"] = json!(report);
-        }
-        row
-    }
 }
 
-/// The rows as objects, counted.
-fn object(rows: &[Row], dry_run: bool) -> serde_json::Value {
-    let count = |wanted: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
-    json!({
-        "dryRun": dry_run,
-        "runtimes": rows.iter().map(Row::json).collect::<Vec<_>>(),
-        "removed": count(&|row| row.removed == Some(true)),
-        "kept": count(&|row| !row.fate.removes()),
-        "failed": count(&|row| row.removed == Some(false) && row.fate.removes()),
-    })
+/// What was done, or would be.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    dry_run: bool,
+    runtimes: &'a [Row],
+    removed: usize,
+    kept: usize,
+    failed: usize,
+}
+
+impl<'a> Told<'a> {
+    fn new(rows: &'a [Row], dry_run: bool) -> Self {
+        let count = |wanted: fn(&&Row) -> bool| rows.iter().filter(wanted).count();
+        Self {
+            dry_run,
+            runtimes: rows,
+            removed: count(|row| row.removed == Some(true)),
+            kept: count(|row| !row.fate.removes()),
+            failed: count(|row| row.removed == Some(false) && row.fate.removes()),
+        }
+    }
 }
 
 fn preview(rows: &[Row]) {
     if rows.is_empty() {
-        return say("nothing is selected; `creel sandbox list` shows what there is");
+        return print::line("nothing is selected; `creel sandbox list` shows what there is");
     }
     for row in rows {
         let state = if row.running { "running" } else { "stopped" };
         let word = if row.fate.removes() { "remove" } else { "keep" };
-        say(&format!("{word:<6}  {} [{}] ({state}): {}", row.name, row.backend, row.fate.reason()));
+        print::line(&format!(
+            "{word:<6}  {} [{}] ({state}): {}",
+            row.container_name,
+            row.backend_id,
+            row.fate.reason()
+        ));
     }
-    say(&format!("{} selected; workspaces stay", rows.len()));
+    print::line(&format!("{} selected; workspaces stay", rows.len()));
 }
 
 fn finish(rows: &[Row], dry_run: bool, json: bool) {
-    let all = object(rows, dry_run);
+    let told = Told::new(rows, dry_run);
     if json {
-        return print_json(&all);
+        return print::json(&told);
     }
     if dry_run || rows.is_empty() {
         return;
     }
-    say(&format!("Done: {} removed, {} kept, {} failed", all["removed"], all["kept"], all["failed"]));
-    if all["kept"] != 0 {
-        say("what is in use goes with --force, which ends its commands");
+    print::line(&format!("Done: {} removed, {} kept, {} failed", told.removed, told.kept, told.failed));
+    if told.kept > 0 {
+        print::line("what is in use goes with --force, which ends its commands");
     }
-    if all["failed"] != 0 {
-        say("see what is left: creel sandbox list");
+    if told.failed > 0 {
+        print::line("see what is left: creel sandbox list");
     }
 }
 
@@ -270,12 +274,12 @@ pub(super) async fn stop(
         };
         rows.push(json!({ "containerName": name, "outcome": word }));
         if !json {
-            say(&format!("{name}: {word}"));
+            print::line(&format!("{name}: {word}"));
         }
         first = first.or(error);
     }
     if json {
-        print_json(&rows);
+        print::json(&rows);
     }
     first.map_or(Ok(()), Err)
 }
@@ -306,12 +310,12 @@ pub(super) async fn prune(
     }
     let removed = sandboxes.prune_by(&ByLink, &limits).await?;
     if json {
-        print_json(&removed);
+        print::json(&removed);
         return Ok(());
     }
     for one in &removed {
         let failed = one.error.as_ref().map(|error| format!(", but it stays: {error}")).unwrap_or_default();
-        say(&format!("{}: {}{failed}", one.name, one.reason));
+        print::line(&format!("{}: {}{failed}", one.name, one.reason));
     }
     Ok(())
 }
@@ -319,7 +323,7 @@ pub(super) async fn prune(
 /// Shows what would be done.
 fn plan(rows: &[Row], json: bool) {
     if json {
-        print_json(&object(rows, true));
+        print::json(&Told::new(rows, true));
     } else {
         preview(rows);
     }
