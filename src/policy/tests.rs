@@ -391,3 +391,24 @@ proptest! {
         }
     }
 }
+
+/// Whoever may leave elsewhere: a session whose creator's role demands a sandbox stays in it.
+#[test]
+fn nobody_leaves_a_sandbox_that_is_demanded() {
+    let everybody = ElevatedScope {
+        enabled: Some(true),
+        allow_from: Some(vec![elevated::AllowFrom {
+            provider: "webchat".to_owned(),
+            senders: List::built_in("k", &["*"]),
+        }]),
+    };
+    let who = |required| elevated::Requester {
+        provider: Some("webchat"),
+        required,
+        ..elevated::Requester::default()
+    };
+    assert!(elevated::failing(&everybody, None, &who(false)).is_empty());
+    let failing = elevated::failing(&everybody, None, &who(true));
+    assert_eq!(failing.len(), 1);
+    assert_eq!((failing[0].gate, failing[0].key.as_str()), (elevated::Gate::Sandbox, "sandbox=required"));
+}

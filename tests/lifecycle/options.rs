@@ -194,8 +194,13 @@ fn an_apparmor_profile_is_on_or_refused() {
         return proven(&home, "apparmor");
     }
     assert_eq!(done.status, Some(125), "{done:?}");
-    assert!(done.err.to_lowercase().contains("apparmor"), "{done:?}");
+    assert!(done.err.contains("apparmor") && done.err.contains("dangerouslyAllowUnenforced"), "{done:?}");
     assert_eq!(home.containers().len(), 0);
+    // By name, and said.
+    home.docker("apparmorProfile: 'docker-default', dangerouslyAllowUnenforced: ['apparmor']");
+    let done = home.run(&["exec", "--", "echo ran"]);
+    assert_eq!((done.status, done.out.as_str()), (Some(0), "ran\n"), "{done:?}");
+    assert!(done.err.contains("apparmor is not enforced, as allowed"), "{done:?}");
 }
 
 /// There is no GPU where these tests run: the engine's reason is told, with the key.
@@ -236,6 +241,8 @@ fn variables_arrive_and_are_not_in_the_inspect_output() {
     let out =
         home.ok(&["exec", "--env", "MORE=sesame-3", "--", "echo $API_TOKEN $MORE $LANG $OPENCLAW_SHELL"]);
     assert_eq!(out, "sesame-1 sesame-3 x exec\n");
+    let args = ["exec", "--transport", "engine", "--env", "MORE=sesame-4", "--", "echo $API_TOKEN $MORE"];
+    assert_eq!(home.ok(&args), "sesame-1 sesame-4\n");
     let facts = home.inspect();
     assert!(!facts.to_string().contains("sesame"), "{facts}");
     let env = facts["Config"]["Env"].as_array().unwrap();

@@ -182,6 +182,7 @@ fn one_in_use_is_told_and_kept_without_force() {
     }
     let forced = home.json(&["sandbox", "stop", "--all", "--force", "--dry-run", "--json"]);
     assert_eq!(forced["runtimes"][0]["action"], "remove", "{forced}");
+    home.run(&["sandbox", "stop", "creel-nobody", "--dry-run"]).refused("CRL-CLI-003", &["creel-nobody"]);
     let stopped = home.run(&["sandbox", "stop", "--all"]);
     assert_eq!(stopped.status, Some(125), "{stopped:?}");
     assert_eq!(home.ok(&["sandbox", "prune", "--json"]).trim(), "[]");

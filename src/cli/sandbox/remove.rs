@@ -253,8 +253,10 @@ pub(super) async fn stop(
             |listed: &Listed| names.is_empty() || names.iter().any(|name| name.as_str() == listed.name);
         let all = sandboxes.survey(&ByLink).await?.into_iter().filter(meant);
         let rows = all.map(|listed| Row::new(&listed, sandboxes.backend_id(), listed.when_asked(in_use)));
-        plan(&rows.collect::<Vec<_>>(), json);
-        return Ok(());
+        let rows: Vec<Row> = rows.collect();
+        plan(&rows, json);
+        let missing = names.iter().find(|name| !rows.iter().any(|row| row.container_name == name.as_str()));
+        return missing.map_or(Ok(()), |name| Err(absent(name)));
     }
     let mut outcome = Vec::new();
     if names.is_empty() {
