@@ -15,7 +15,9 @@
 
 mod assemble;
 mod collect;
+mod inventory;
 mod options;
+mod owners;
 mod pool;
 mod prepare;
 
@@ -23,7 +25,9 @@ use std::time::Duration;
 
 pub use assemble::Preview;
 pub use collect::{Collected, MAX_COLLECTED};
+pub use inventory::{Runtime, inventory};
 pub use options::{RoadChoice, SandboxOptions};
+pub use owners::Owners;
 pub use pool::{Pool, Wish};
 pub use prepare::Way;
 
@@ -203,7 +207,7 @@ impl Sandbox {
         drop(self.ready);
         match self.sandboxes.stop(&name, InUse::Refuse).await {
             Ok(_) => Ok(true),
-            Err(SandboxError::Leased { .. }) => Ok(false),
+            Err(SandboxError::Leased { .. } | SandboxError::Busy { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
