@@ -68,7 +68,7 @@ impl Keeper {
             let Some(hold) = Hold::take(&layout).await? else {
                 return Ok(Ended::Kept(crate::sandbox::pool::holder(&layout)));
             };
-            let ended = self.keep(stop).await;
+            let ended = Box::pin(self.keep(stop)).await;
             self.drain_all().await;
             drop(hold);
             // A wish that came after the last look and found the lock taken would wait for nobody.
@@ -88,7 +88,9 @@ impl Keeper {
         };
         let wake = Wake::new(&places, &wishes).map_err(|error| watching(&error))?;
         loop {
-            let Some(next) = stop.run_until_cancelled(self.pass()).await else { return Ok(Ended::Asked) };
+            let Some(next) = stop.run_until_cancelled(Box::pin(self.pass())).await else {
+                return Ok(Ended::Asked);
+            };
             let Some(next) = next? else { return Ok(Ended::Idle) };
             tokio::select! {
                 () = stop.cancelled() => return Ok(Ended::Asked),
@@ -131,7 +133,7 @@ impl Keeper {
             if self.resting.get(pool.key()).is_some_and(|since| since.elapsed() < REST) {
                 continue;
             }
-            match pool.fill(&self.sandboxes, number).await {
+            match Box::pin(pool.fill(&self.sandboxes, number)).await {
                 Ok(()) => drop(self.resting.remove(pool.key())),
                 Err(error) => {
                     tracing::warn!(%error, "could not fill a pool");

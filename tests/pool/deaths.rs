@@ -168,3 +168,16 @@ async fn killed_at_any_time() {
     home.sandboxes.prune(&ByLink).await.unwrap();
     home.assert_nothing_leaks().await;
 }
+
+/// Beside other work creel prunes now and then; what waits is not for that, with a keeper or without.
+#[tokio::test]
+async fn an_open_that_prunes_adopts_what_waits() {
+    let (home, _, id) = filled().await;
+    let stamp = home.state().join("creel/mark/pruned");
+    assert!(stamp.exists());
+    std::fs::remove_file(&stamp).unwrap();
+    let second = home.open("second").await;
+    assert!(stamp.exists() && second.ready().pooled && second.container().0 == id);
+    drop(second);
+    home.assert_nothing_leaks().await;
+}
