@@ -98,6 +98,7 @@ fn spec(name: String, image: &str, script: &str) -> ContainerSpec {
         limits: Limits { pids: Some(64), ..Limits::default() },
         gpus: None,
         engine_init: false,
+        stdin: false,
         stop_timeout_s: 1,
     }
 }

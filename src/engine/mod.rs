@@ -11,6 +11,7 @@
 //! | `daemon` | an engine that creel itself installs and starts |
 //! | others | an operation each |
 
+mod attach;
 mod build;
 mod capabilities;
 mod classify;
@@ -43,6 +44,7 @@ mod spec;
 mod start;
 mod translate;
 
+pub use attach::Input;
 pub use build::BuildSpec;
 pub use capabilities::Capabilities;
 pub use client::Engine;

@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::{LinkError, meet};
+use super::{LinkError, Peer, meet};
 use crate::wire::{
     Assembler, CommandId, Entry, Exit, Facts, FromInit, Hello, MAX_FROM_INIT, OUTPUT_KIND, OUTPUT_PREFIX,
     Refusal, Spawn, Stream, ToInit, VERSION, output_fields,
@@ -127,9 +127,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    /// Meets the init whose PID 1 the host's kernel knows as `pid1` and whose rendezvous directory is `dir`.
-    pub async fn meet(dir: &Path, pid1: i32, within: Duration) -> Result<Self, LinkError> {
-        let (mut reading, writing) = meet::meet(dir, pid1, within).await?.into_split();
+    /// Meets the init that is `peer` and whose rendezvous directory is `dir`.
+    pub async fn meet(dir: &Path, peer: impl Into<Peer>, within: Duration) -> Result<Self, LinkError> {
+        let (mut reading, writing) = meet::meet(dir, peer.into(), within).await?.into_split();
         let (hello, greeted) = oneshot::channel();
         let shared = Arc::new(Shared {
             out: Mutex::new(Outgoing { half: writing, unsent: BytesMut::new() }),

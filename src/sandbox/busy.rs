@@ -21,7 +21,7 @@ impl Sandboxes {
         let rendezvous = RunId::parse(&record.run).and_then(|run| self.layout.run(&run).ok());
         let Some(rendezvous) = rendezvous else { return false };
         let ask = async {
-            let mut link = meet.meet(&rendezvous, facts.pid, WARM_DEADLINE).await?;
+            let mut link = meet.meet(&rendezvous, record.peer(), WARM_DEADLINE).await?;
             link.running().await
         };
         matches!(tokio::time::timeout(2 * WARM_DEADLINE, ask).await, Ok(Ok(running)) if running > 0)
