@@ -81,7 +81,7 @@ async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result
                 outcome
             },
             async {
-                cancel.run_until_cancelled(interrupted()).await;
+                cancel.run_until_cancelled(super::interrupted()).await;
                 cancel.cancel();
             }
         );
@@ -89,20 +89,6 @@ async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result
         say(&told(&order, &outcome?, meter.begun.elapsed()))?;
     }
     Ok(())
-}
-
-/// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => (),
-        _ = terminate.recv() => (),
-    }
 }
 
 /// What the arguments ask for, checked as a whole before anything is built.

@@ -137,3 +137,17 @@ fn print_json(value: &impl serde::Serialize) {
         let _ = writeln!(std::io::stdout(), "{text}");
     }
 }
+
+/// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => (),
+        _ = terminate.recv() => (),
+    }
+}

@@ -9,6 +9,7 @@
 //! | `http`, `frames` | the raw connection of exec and how output is framed on it |
 //! | `error`, `classify` | what went wrong and what helps |
 //! | `daemon` | an engine that creel itself installs and starts |
+//! | `proxy` | a filter before the engine's socket, for a creel in a container |
 //! | others | an operation each |
 
 mod attach;
@@ -38,6 +39,7 @@ mod logs;
 mod name;
 mod probe;
 mod progress;
+pub mod proxy;
 mod remove;
 mod rename;
 mod spec;
