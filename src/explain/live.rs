@@ -7,8 +7,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Preview, SandboxOptions};
 use crate::engine::discover::Attempt;
-use crate::engine::{Discovery, Engine, EngineError, EngineFacts, Mount};
+use crate::engine::{ContainerFacts, Discovery, Engine, EngineError, EngineFacts, Mount};
 use crate::error::{Diagnose as _, Report};
+use crate::image::rebuild_hint;
 use crate::runner::{Capabilities, Transport};
 use crate::sandbox::{self, Check, Hardening, Rule, Stored};
 
@@ -139,8 +140,10 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
     match preview {
         Err(failure) => live.refused = Some(failure.0),
         Ok(preview) => {
-            live.container = container(&preview, engine.as_ref(), deadline).await;
-            live.planned = Some(planned(preview));
+            let (container, hint) = container(&preview, engine.as_ref(), deadline).await;
+            let mut planned = planned(preview);
+            planned.warnings.extend(hint);
+            (live.container, live.planned) = (container, Some(planned));
         }
     }
     live
@@ -177,16 +180,31 @@ fn road(facts: &EngineFacts) -> Road {
     Road { road, why, capabilities: road.capabilities() }
 }
 
-async fn container(preview: &Preview, engine: Option<&Engine>, deadline: Instant) -> Option<ContainerState> {
-    let name = &preview.spec.name;
+/// The container, and what to do about its image.
+async fn container(
+    preview: &Preview,
+    engine: Option<&Engine>,
+    deadline: Instant,
+) -> (Option<ContainerState>, Option<String>) {
     let (mut facts, mut image) = (None, None);
     if let Some(engine) = engine {
-        facts = timeout_at(deadline, engine.inspect(name)).await.ok().and_then(Result::ok);
+        facts = timeout_at(deadline, engine.inspect(&preview.spec.name)).await.ok().and_then(Result::ok);
         let now = timeout_at(deadline, engine.image(&preview.request.image)).await;
-        image = now.ok().and_then(Result::ok).flatten().map(|image| image.id);
+        image = now.ok().and_then(Result::ok).flatten();
     }
+    let hint = image.as_ref().and_then(|image| rebuild_hint(&preview.request.image, image));
+    let id = image.map(|image| image.id);
+    (state(preview, engine, facts, id.as_deref()), hint)
+}
+
+fn state(
+    preview: &Preview,
+    engine: Option<&Engine>,
+    facts: Option<Option<ContainerFacts>>,
+    image: Option<&str>,
+) -> Option<ContainerState> {
     let rootless = engine.is_some_and(|engine| sandbox::rootless(&engine.facts().endpoint));
-    let stored = sandbox::stored(&preview.state, &preview.request, image.as_deref(), rootless);
+    let stored = sandbox::stored(&preview.state, &preview.request, image, rootless);
     let (status, proven) = match (&facts, &stored) {
         (None | Some(None), None) => return None,
         (None, Some(_)) => ("unknown".to_owned(), None),
