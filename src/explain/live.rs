@@ -1,5 +1,6 @@
 //! Engine and container: what the files say, and what the engine says within its time.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -7,11 +8,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Preview, SandboxOptions};
 use crate::engine::discover::Attempt;
-use crate::engine::{ContainerFacts, Discovery, Engine, EngineError, EngineFacts, Mount};
+use crate::engine::{ContainerFacts, Discovery, Endpoint, Engine, EngineError, EngineFacts, Mount};
 use crate::error::{Diagnose as _, Report};
 use crate::image::rebuild_hint;
 use crate::runner::{Capabilities, Transport};
-use crate::sandbox::{self, Check, Hardening, Rule, Stored};
+use crate::sandbox::{self, Check, Hardening, Place, Rule, Stored};
 
 /// How long the engine may take, all questions together.
 pub const ENGINE_TIME: Duration = Duration::from_millis(8);
@@ -23,6 +24,9 @@ pub struct Live {
     /// The engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineState>,
+    /// The container in which creel itself runs; absent on the engine's host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creel_container: Option<OwnContainer>,
     /// The road that commands take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Road>,
@@ -53,6 +57,18 @@ pub struct EngineState {
     pub error: Option<Report>,
     /// Milliseconds that it may take.
     pub limit_ms: u64,
+}
+
+/// The container in which creel runs.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnContainer {
+    /// Its name.
+    pub name: String,
+    /// What is mounted in it: the only directories that a sandbox can mount.
+    pub mounts: Vec<PlannedMount>,
+    /// Whoever takes this creel over has the engine, and with it the host.
+    pub engine_socket_mounted: bool,
 }
 
 /// The road that commands take.
@@ -140,6 +156,9 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
     match preview {
         Err(failure) => live.refused = Some(failure.0),
         Ok(preview) => {
+            if let Some(engine) = &engine {
+                live.creel_container = own_container(engine, deadline).await;
+            }
             let (container, hint) = container(&preview, engine.as_ref(), deadline).await;
             let mut planned = planned(preview);
             planned.warnings.extend(hint);
@@ -147,6 +166,19 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
         }
     }
     live
+}
+
+/// Where creel runs, where that is a container.
+async fn own_container(engine: &Engine, deadline: Instant) -> Option<OwnContainer> {
+    let place = timeout_at(deadline, Place::find(engine)).await.ok()?.ok()?;
+    let Place::Container { name, mounts } = place else { return None };
+    let engine_socket_mounted = match &engine.facts().endpoint {
+        Endpoint::Unix(path) => mounts.iter().any(|mount| Path::new(&mount.target) == path),
+        Endpoint::Tcp(_) => false,
+    };
+    let mounts =
+        mounts.into_iter().map(|Mount { source, target, read_only }| PlannedMount { source, target, read_only });
+    Some(OwnContainer { name, mounts: mounts.collect(), engine_socket_mounted })
 }
 
 async fn ask(discovery: &Discovery, deadline: Instant) -> (Option<Engine>, EngineState) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Sandboxes;
 use super::error::SandboxError;
 use super::request::SandboxRequest;
-use crate::engine::Mount;
+use crate::engine::{Engine, EngineError, Mount};
 use crate::paths::resolve::resolve;
 use crate::paths::{DenyEnv, DenyList};
 
@@ -28,6 +28,22 @@ pub enum Place {
 }
 
 impl Place {
+    /// Where this process runs. The engine is asked only where this looks like a container.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer: it is not guessed then.
+    pub async fn find(engine: &Engine) -> Result<Self, EngineError> {
+        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let Some(id) = own_id(&table) else { return Ok(Self::Host) };
+        // A container that this engine does not know is another engine's: whether this engine shares our pid namespace
+        // shows when init is met.
+        Ok(match engine.inspect(id).await? {
+            Some(facts) => Self::Container { name: facts.name, mounts: facts.mounts },
+            None => Self::Host,
+        })
+    }
+
     /// The kernel cannot tell who dials, and paths are translated.
     pub fn is_container(&self) -> bool {
         matches!(self, Self::Container { .. })
@@ -90,19 +106,9 @@ impl Place {
 }
 
 impl Sandboxes {
-    /// Where this process runs. Asked of the engine once, and only where this looks like a container.
+    /// Where this process runs; found out once.
     pub async fn place(&self) -> Result<&Place, SandboxError> {
-        let find = async {
-            let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-            let Some(id) = own_id(&table) else { return Ok(Place::Host) };
-            // A container that this engine does not know is another engine's: whether this engine shares our pid
-            // namespace shows when init is met.
-            Ok(match self.engine.inspect(id).await? {
-                Some(facts) => Place::Container { name: facts.name, mounts: facts.mounts },
-                None => Place::Host,
-            })
-        };
-        self.place.get_or_try_init(|| find).await
+        self.place.get_or_try_init(|| async { Ok(Place::find(&self.engine).await?) }).await
     }
 
     /// The same where it was asked before.

@@ -76,8 +76,7 @@ pub(super) struct Denial(String);
 impl Denial {
     fn new(reason: impl Into<String>) -> Self {
         // What is quoted came from the caller.
-        let reason: String = reason.into().chars().take(500).flat_map(char::escape_debug).collect();
-        Self(reason)
+        Self(reason.into().chars().take(500).map(|one| if one.is_control() { '?' } else { one }).collect())
     }
 }
 

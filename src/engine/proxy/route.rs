@@ -145,7 +145,7 @@ fn pairs(query: &str) -> Result<Vec<(String, String)>, Denial> {
     parts
         .map(|part| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
             let value = decode(value).filter(|_| plain && !name.is_empty());
             value
                 .map(|value| (name.to_owned(), value))
