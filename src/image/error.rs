@@ -165,9 +165,8 @@ impl Diagnose for ImageError {
                 "CRL-IMAGE-012",
                 None,
                 format!(
-                    "check that the engine reaches {registry} and that the name is right; images that need no registry: \
-                     {}",
-                    names()
+                    "check that the engine reaches {registry} and that the name is right; `creel images build` needs no \
+                     registry"
                 ),
             ),
             Self::Io { path, .. } => {
