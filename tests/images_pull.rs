@@ -101,7 +101,11 @@ fn answer(stream: &TcpStream, files: &BTreeMap<String, (&'static str, Vec<u8>)>,
     } else {
         match files.get(path) {
             Some((kind, bytes)) => ("200 OK", kind, bytes),
-            None => ("404 Not Found", "application/json", br#"{"errors":[{"code":"MANIFEST_UNKNOWN","message":"none"}]}"#),
+            None => (
+                "404 Not Found",
+                "application/json",
+                br#"{"errors":[{"code":"MANIFEST_UNKNOWN","message":"none"}]}"#,
+            ),
         }
     };
     let mut stream = stream;
@@ -176,8 +180,10 @@ fn an_image_is_pulled_and_told() {
     assert!(text(&done.stderr).contains("pull: pulling"), "{done:?}");
     // Again, with nothing to do, as JSON; without a name it is the configured image.
     std::fs::create_dir_all(home.dir.path().join("state")).unwrap();
-    let config =
-        format!("{{ agents: {{ defaults: {{ sandbox: {{ docker: {{ image: '{}' }} }} }} }} }}", registry.reference());
+    let config = format!(
+        "{{ agents: {{ defaults: {{ sandbox: {{ docker: {{ image: '{}' }} }} }} }} }}",
+        registry.reference()
+    );
     std::fs::write(home.dir.path().join("state/openclaw.json"), config).unwrap();
     let done = home.pull(&["--json"]);
     let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -224,5 +230,5 @@ fn what_cannot_be_pulled_says_why() {
     }
     let usage = home.pull(&["a", "b", "--json"]);
     assert_eq!(usage.status.code(), Some(125));
-    assert_eq!(error(&usage)["code"], "CRL-CLI-001");
+    assert_eq!(error(&usage)["code"], "CRL-CLI-010");
 }

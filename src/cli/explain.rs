@@ -198,7 +198,8 @@ fn engine(out: &mut String, live: &Live, paint: Paint) {
         let _ = writeln!(out, "    tried {attempt}");
     }
     if let Some(own) = &live.creel_container {
-        let _ = writeln!(out, "  creel runs in container {}; sandboxes mount what is mounted there:", own.name);
+        let _ =
+            writeln!(out, "  creel runs in container {}; sandboxes mount what is mounted there:", own.name);
         for mount in &own.mounts {
             let mode = if mount.read_only { "ro" } else { "rw" };
             let _ = writeln!(out, "    - {} on the host -> {} {mode}", mount.source, mount.target);

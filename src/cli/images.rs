@@ -132,7 +132,8 @@ fn configured(config: Option<&Path>) -> Result<String, Failure> {
 /// The docker client's configuration, where this user has one.
 fn docker_config() -> Option<String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let dir = set("DOCKER_CONFIG").map(PathBuf::from).or_else(|| Some(Path::new(&set("HOME")?).join(".docker")));
+    let dir =
+        set("DOCKER_CONFIG").map(PathBuf::from).or_else(|| Some(Path::new(&set("HOME")?).join(".docker")));
     std::fs::read_to_string(dir?.join("config.json")).ok()
 }
 
@@ -219,8 +220,10 @@ async fn run_list(args: &ListArgs, engine: &Engine) -> Result<(), ImageError> {
 fn table(found: &[Status]) -> String {
     let width = found.iter().map(|status| status.reference.len()).max().unwrap_or(0).max("REFERENCE".len());
     let names = found.iter().map(|status| status.name.len()).max().unwrap_or(0).max("NAME".len());
-    let mut text =
-        format!("{:names$} {:width$} {:10} {:>9} {:12} CREATED\n", "NAME", "REFERENCE", "STATE", "SIZE", "ID");
+    let mut text = format!(
+        "{:names$} {:width$} {:10} {:>9} {:12} CREATED\n",
+        "NAME", "REFERENCE", "STATE", "SIZE", "ID"
+    );
     for status in found {
         let state = match (status.built, status.up_to_date) {
             (false, _) => "not built",

@@ -131,7 +131,7 @@ fn usage(error: &clap::Error) -> crate::error::Report {
     let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
     let tip = rest.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     crate::error::Report {
-        code: "CRL-CLI-001",
+        code: "CRL-CLI-010",
         message: message.trim().to_owned(),
         rule: Some("command line".to_owned()),
         fix: tip.unwrap_or("see creel --help, or --help of the subcommand").to_owned(),

@@ -176,8 +176,11 @@ async fn own_container(engine: &Engine, deadline: Instant) -> Option<OwnContaine
         Endpoint::Unix(path) => mounts.iter().any(|mount| Path::new(&mount.target) == path),
         Endpoint::Tcp(_) => false,
     };
-    let mounts =
-        mounts.into_iter().map(|Mount { source, target, read_only }| PlannedMount { source, target, read_only });
+    let mounts = mounts.into_iter().map(|Mount { source, target, read_only }| PlannedMount {
+        source,
+        target,
+        read_only,
+    });
     Some(OwnContainer { name, mounts: mounts.collect(), engine_socket_mounted })
 }
 
@@ -212,36 +215,50 @@ fn road(facts: &EngineFacts) -> Road {
     Road { road, why, capabilities: road.capabilities() }
 }
 
+/// What the engine says of the container.
+enum Seen {
+    /// Nothing, within its time.
+    NotAsked,
+    /// There is none.
+    Absent,
+    /// This.
+    There(Box<ContainerFacts>),
+}
+
 /// The container, and what to do about its image.
 async fn container(
     preview: &Preview,
     engine: Option<&Engine>,
     deadline: Instant,
 ) -> (Option<ContainerState>, Option<String>) {
-    let (mut facts, mut image) = (None, None);
+    let (mut seen, mut image) = (Seen::NotAsked, None);
     if let Some(engine) = engine {
-        facts = timeout_at(deadline, engine.inspect(&preview.spec.name)).await.ok().and_then(Result::ok);
+        seen = match timeout_at(deadline, engine.inspect(&preview.spec.name)).await {
+            Ok(Ok(Some(facts))) => Seen::There(Box::new(facts)),
+            Ok(Ok(None)) => Seen::Absent,
+            _ => Seen::NotAsked,
+        };
         let now = timeout_at(deadline, engine.image(&preview.request.image)).await;
         image = now.ok().and_then(Result::ok).flatten();
     }
     let hint = image.as_ref().and_then(|image| rebuild_hint(&preview.request.image, image));
     let id = image.map(|image| image.id);
-    (state(preview, engine, facts, id.as_deref()), hint)
+    (state(preview, engine, &seen, id.as_deref()), hint)
 }
 
 fn state(
     preview: &Preview,
     engine: Option<&Engine>,
-    facts: Option<Option<ContainerFacts>>,
+    seen: &Seen,
     image: Option<&str>,
 ) -> Option<ContainerState> {
     let rootless = engine.is_some_and(|engine| sandbox::rootless(&engine.facts().endpoint));
     let stored = sandbox::stored(&preview.state, &preview.request, image, rootless);
-    let (status, proven) = match (&facts, &stored) {
-        (None | Some(None), None) => return None,
-        (None, Some(_)) => ("unknown".to_owned(), None),
-        (Some(None), _) => ("absent".to_owned(), Some(false)),
-        (Some(Some(facts)), stored) => {
+    let (status, proven) = match (seen, &stored) {
+        (Seen::NotAsked | Seen::Absent, None) => return None,
+        (Seen::NotAsked, Some(_)) => ("unknown".to_owned(), None),
+        (Seen::Absent, _) => ("absent".to_owned(), Some(false)),
+        (Seen::There(facts), stored) => {
             let proven = stored.as_ref().is_some_and(|stored| stored.record.is_about(facts));
             (facts.status.clone(), Some(proven))
         }

@@ -167,7 +167,10 @@ async fn from_dockerfile(
         context,
         dockerfile: dockerfile::NAME.to_owned(),
         reference: order.reference.as_str().to_owned(),
-        args: base.map(|base| ("BASE", base)).into_iter().chain(order.recipe.build_args().iter().copied())
+        args: base
+            .map(|base| ("BASE", base))
+            .into_iter()
+            .chain(order.recipe.build_args().iter().copied())
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
         labels: order.recipe.labels(&order.source, order.ca.as_ref()).into_iter().collect(),

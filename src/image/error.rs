@@ -107,7 +107,7 @@ pub enum ImageError {
         /// The registry.
         registry: String,
         /// The engine's error.
-        source: crate::engine::EngineError,
+        source: Box<crate::engine::EngineError>,
         /// What should be known of the credentials.
         note: Option<String>,
     },

@@ -15,8 +15,7 @@ pub(super) const PROGRAM: &str = "/usr/local/bin/creel";
 /// Where it looks for creel-init then.
 const INIT: &str = "usr/local/libexec/creel/creel-init";
 
-const PASSWD: &str =
-    "root:x:0:0:root:/root:/bin/false\ncreel:x:1000:1000:creel:/home/creel:/bin/false\n";
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/false\ncreel:x:1000:1000:creel:/home/creel:/bin/false\n";
 const GROUP: &str = "root:x:0:\ncreel:x:1000:\n";
 
 /// Digest of the two programs: an image of another build is outdated. Empty where they cannot be read, which no image's
@@ -80,7 +79,8 @@ fn programs() -> Result<(Vec<u8>, Vec<u8>), ImageError> {
     let program = std::fs::read("/proc/self/exe").map_err(ImageError::io(&exe, "read"))?;
     let named = std::env::var("CREEL_INIT").ok();
     let tried = crate::sandbox::init_candidates(named.as_deref(), &exe);
-    let init = tried.iter().find(|path| path.is_file()).cloned().unwrap_or_else(|| PathBuf::from("creel-init"));
+    let init =
+        tried.iter().find(|path| path.is_file()).cloned().unwrap_or_else(|| PathBuf::from("creel-init"));
     let bytes = std::fs::read(&init).map_err(ImageError::io(&init, "read"))?;
     if !elf::is_static(&bytes) {
         let error = std::io::Error::other("not a statically linked program; run `make init`");
@@ -91,7 +91,8 @@ fn programs() -> Result<(Vec<u8>, Vec<u8>), ImageError> {
 
 /// What is mapped into this process: exactly what it needs to run, already found.
 fn read_libraries() -> Result<BTreeMap<String, Vec<u8>>, ImageError> {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(ImageError::io("/proc/self/maps", "read"))?;
+    let maps =
+        std::fs::read_to_string("/proc/self/maps").map_err(ImageError::io("/proc/self/maps", "read"))?;
     let read = |path: &str| {
         let bytes = std::fs::read(path).map_err(ImageError::io(path, "read"))?;
         Ok((path.to_owned(), bytes))
@@ -104,7 +105,7 @@ fn libraries(maps: &str) -> BTreeSet<&str> {
     let path = |line: &'_ str| line.find('/').and_then(|at| line.get(at..).map(str::len));
     let library = |path: &&str| {
         let name = path.rsplit('/').next().unwrap_or_default();
-        name.ends_with(".so") || name.contains(".so.")
+        name.split('.').skip(1).any(|part| part == "so")
     };
     maps.lines()
         .filter_map(|line| path(line).and_then(|length| line.get(line.len() - length..)))

@@ -35,7 +35,7 @@ pub async fn pull(
         source => ImageError::PullFailed {
             reference: reference.to_owned(),
             registry: host.to_owned(),
-            source,
+            source: Box::new(source),
             note: found.note,
         },
     })

@@ -44,18 +44,48 @@ pub enum Recipe {
 
 const SANDBOX_PACKAGES: &[&str] = &["bash", "ca-certificates", "curl", "git", "jq", "python3", "ripgrep"];
 const COMMON_PACKAGES: &[&str] = &[
-    "bash", "ca-certificates", "curl", "file", "git", "jq", "nodejs", "npm", "procps", "python3", "python3-pip",
-    "python3-venv", "ripgrep", "unzip", "wget", "xz-utils",
+    "bash",
+    "ca-certificates",
+    "curl",
+    "file",
+    "git",
+    "jq",
+    "nodejs",
+    "npm",
+    "procps",
+    "python3",
+    "python3-pip",
+    "python3-venv",
+    "ripgrep",
+    "unzip",
+    "wget",
+    "xz-utils",
 ];
 const COMMON_BUILD_PACKAGES: &[&str] = &[
-    "bash", "build-essential", "ca-certificates", "curl", "file", "git", "jq", "nodejs", "npm", "pkg-config", "procps",
-    "python3", "python3-dev", "python3-pip", "python3-venv", "ripgrep", "unzip", "wget", "xz-utils",
+    "bash",
+    "build-essential",
+    "ca-certificates",
+    "curl",
+    "file",
+    "git",
+    "jq",
+    "nodejs",
+    "npm",
+    "pkg-config",
+    "procps",
+    "python3",
+    "python3-dev",
+    "python3-pip",
+    "python3-venv",
+    "ripgrep",
+    "unzip",
+    "wget",
+    "xz-utils",
 ];
 
 impl Recipe {
     /// Every recipe, smallest first.
-    pub const ALL: [Self; 5] =
-        [Self::Minimal, Self::Sandbox, Self::Common, Self::CommonBuild, Self::Creel];
+    pub const ALL: [Self; 5] = [Self::Minimal, Self::Sandbox, Self::Common, Self::CommonBuild, Self::Creel];
 
     /// Those that are built when none is named: enough for sandboxes, and done in a minute.
     pub const USUAL: [Self; 2] = [Self::Minimal, Self::Sandbox];

@@ -56,11 +56,14 @@ fn login(entry: &Value, keys: &[String]) -> Option<RegistryAuth> {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let server = keys.first().cloned().unwrap_or_default();
     let token = text("identitytoken").map(str::to_owned);
-    let pair = text("auth").and_then(|auth| base64::engine::general_purpose::STANDARD.decode(auth.trim()).ok());
+    let pair =
+        text("auth").and_then(|auth| base64::engine::general_purpose::STANDARD.decode(auth.trim()).ok());
     let pair = pair.and_then(|pair| String::from_utf8(pair).ok());
     let (user, password) = match pair.as_deref().and_then(|pair| pair.split_once(':')) {
         Some((user, password)) => (user.to_owned(), password.trim_end_matches('\0').to_owned()),
-        None => (text("username").unwrap_or_default().to_owned(), text("password").unwrap_or_default().to_owned()),
+        None => {
+            (text("username").unwrap_or_default().to_owned(), text("password").unwrap_or_default().to_owned())
+        }
     };
     (token.is_some() || !user.is_empty()).then_some(RegistryAuth { server, user, password, token })
 }

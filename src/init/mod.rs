@@ -52,7 +52,9 @@ enum Call {
 #[derive(Debug, thiserror::Error)]
 enum InitError {
     /// The arguments make no sense.
-    #[error("usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init control spawn|pipe …")]
+    #[error(
+        "usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init control spawn|pipe …"
+    )]
     Usage,
     /// A system call failed.
     #[error("{0}: {1}")]
@@ -122,7 +124,9 @@ mod tests {
         assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::from_secs(9), nonce: false });
         let call = parse("pid1 --meet /m --nonce stdin").unwrap();
         assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::ZERO, nonce: true });
-        for wrong in ["", "pid1", "pid1 --meet", "pid1 --meet /m --idle x", "pid1 --meet /m --nonce /f", "serve"] {
+        for wrong in
+            ["", "pid1", "pid1 --meet", "pid1 --meet /m --idle x", "pid1 --meet /m --nonce /f", "serve"]
+        {
             assert!(matches!(parse(wrong), Err(InitError::Usage)), "{wrong}");
         }
     }

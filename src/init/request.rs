@@ -45,9 +45,7 @@ impl Daemon {
             ToInit::Ping { nonce } => host.say(&FromInit::Pong { nonce }),
             ToInit::Prove => host.say(&match self.secret.as_ref().and_then(Secret::nonce) {
                 Some(nonce) => FromInit::Nonce(nonce),
-                None => {
-                    FromInit::Refused { id: CommandId::default(), reason: Refusal::Unknown, errno: 0 }
-                }
+                None => FromInit::Refused { id: CommandId::default(), reason: Refusal::Unknown, errno: 0 },
             }),
             ToInit::Attach { id, own, from } => self.attach(key, host, id, own, from),
             ToInit::Stdin { id, offset, eof, data } => {

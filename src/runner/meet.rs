@@ -151,3 +151,71 @@ impl Drop for Offer {
         let _ = std::fs::remove_file(&self.path);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream as Blocking;
+
+    use super::*;
+
+    /// The socket that is offered in `dir`.
+    async fn offered(dir: &Path) -> PathBuf {
+        loop {
+            let mut entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
+            if let Some(path) = entries.find(|path| path.extension().is_some_and(|ext| ext == "sock")) {
+                return path;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn greeting(nonce: [u8; 32], more: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        FromInit::Hello(Hello::ours([1; 16])).encode(&mut bytes);
+        FromInit::Nonce(Nonce(nonce)).encode(&mut bytes);
+        bytes.extend_from_slice(more);
+        bytes
+    }
+
+    /// Who is silent, who guesses, who talks too much, and who floods: none of them keeps init out.
+    #[tokio::test]
+    async fn only_the_nonce_is_met() {
+        use std::io::Write as _;
+        let dir = tempfile::tempdir().unwrap();
+        let meeting = meet(dir.path(), Peer::Nonce(Nonce([9; 32])), Duration::from_secs(30));
+        let dialling = async {
+            let path = offered(dir.path()).await;
+            let mut kept = Vec::new();
+            for lie in [Vec::new(), greeting([8; 32], b""), greeting([9; 32], b"x"), vec![0xff; 64]] {
+                for _ in 0..10 {
+                    let mut stream = Blocking::connect(&path).unwrap();
+                    // Refused ones may be closed before they have said everything.
+                    let _ = stream.write_all(&lie);
+                    kept.push(stream);
+                }
+            }
+            let mut init = UnixStream::connect(&path).await.unwrap();
+            init.write_all(&greeting([9; 32], b"")).await.unwrap();
+            // What is said over the connection that was met arrives here.
+            let mut question = vec![0; 64];
+            let asked = init.read(&mut question).await.unwrap();
+            assert!(asked > 0);
+            (init, kept)
+        };
+        let (met, (mut init, _kept)) = tokio::join!(meeting, dialling);
+        let mut met = met.unwrap();
+        met.write_all(b"to init").await.unwrap();
+        drop(met);
+        let mut heard = Vec::new();
+        init.read_to_end(&mut heard).await.unwrap();
+        assert!(heard.ends_with(b"to init"));
+        assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none(), "the socket is gone");
+    }
+
+    #[tokio::test]
+    async fn nobody_with_the_nonce_is_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let met = meet(dir.path(), Peer::Nonce(Nonce([9; 32])), Duration::from_millis(50)).await;
+        assert!(matches!(met, Err(LinkError::NoAnswer { .. })), "{met:?}");
+    }
+}

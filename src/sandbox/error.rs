@@ -300,7 +300,9 @@ impl SandboxError {
                 "mount a directory of the host into creel's container at {} or above it, or use one that is mounted",
                 path.display()
             ),
-            Self::DeniedOnHost { .. } => "mount another directory of the host into creel's container".to_owned(),
+            Self::DeniedOnHost { .. } => {
+                "mount another directory of the host into creel's container".to_owned()
+            }
         }
     }
 }

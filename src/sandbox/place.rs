@@ -166,7 +166,8 @@ mod tests {
     #[test]
     fn engines_tell_who_we_are() {
         let id = "0a".repeat(32);
-        let docker = format!("1 2 8:1 /var/lib/docker/containers/{id}/hostname /etc/hostname rw - ext4 d rw\n");
+        let docker =
+            format!("1 2 8:1 /var/lib/docker/containers/{id}/hostname /etc/hostname rw - ext4 d rw\n");
         let podman = format!("1 2 0:9 /overlay-containers/{id}/userdata/hosts /etc/hosts rw - tmpfs t rw\n");
         assert_eq!(own_id(&docker), Some(id.as_str()));
         assert_eq!(own_id(&podman), Some(id.as_str()));

@@ -20,7 +20,10 @@ use crate::state::StateDir;
 /// engine counts as one that runs as root.
 pub fn preview(request: &SandboxRequest) -> ContainerSpec {
     let (image, init, user) = (image(&request.image), no_init(), user(request, false));
-    spec::shape(request, &Context { image: &image, init: &init, user: &user, identities: &BTreeMap::new(), nonce: false })
+    spec::shape(
+        request,
+        &Context { image: &image, init: &init, user: &user, identities: &BTreeMap::new(), nonce: false },
+    )
 }
 
 /// What the files of a state directory say of a sandbox.

@@ -52,11 +52,16 @@ async fn commands_run_over_init_with_their_files() {
 
     // The engine's road where it is asked for; the proof was init's all the same.
     let detour = exec(&project, &["--transport", "engine", "--", "echo there"]).await;
-    assert_eq!((&detour["transport"], &detour["aggregated"]), (&"engine".into(), &"there\n".into()), "{detour}");
+    assert_eq!(
+        (&detour["transport"], &detour["aggregated"]),
+        (&"engine".into(), &"there\n".into()),
+        "{detour}"
+    );
 
     // The nonce is in no place that others may read.
     let name = list[0]["containerName"].as_str().unwrap();
-    let record = std::fs::read_to_string(project.dir.path().join(format!("state/creel/proof/{name}.json"))).unwrap();
+    let record =
+        std::fs::read_to_string(project.dir.path().join(format!("state/creel/proof/{name}.json"))).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
     let nonce = record["nonce"].as_str().unwrap();
     assert_eq!(nonce.len(), 64);
@@ -87,10 +92,13 @@ async fn commands_run_over_init_with_their_files() {
 #[tokio::test]
 async fn paths_mean_what_they_mean_to_creel() {
     let project = Project::up().await;
-    let done = project.creel(&["exec", "--json", "--bind", "/work/project:/data:ro", "--", "touch mine; ls /data"]).await;
+    let done = project
+        .creel(&["exec", "--json", "--bind", "/work/project:/data:ro", "--", "touch mine; ls /data"])
+        .await;
     std::fs::write(project.dir.path().join("work/project/late"), "").unwrap();
     assert_eq!(json(&done)["exitCode"], 0, "{done:?}");
-    let done = project.creel(&["exec", "--json", "--bind", "/work/project:/data:ro", "--", "ls . /data"]).await;
+    let done =
+        project.creel(&["exec", "--json", "--bind", "/work/project:/data:ro", "--", "ls . /data"]).await;
     assert_eq!(json(&done)["aggregated"], ".:\nmine\n\n/data:\nlate\n", "{done:?}");
 
     // Nothing of the host is mounted there, so it has no name there.
@@ -134,6 +142,9 @@ fn sandbox(project: &Project, installation: &str) -> ContainerSpec {
     }
 }
 
+/// Takes something away that makes a sandbox one.
+type Weaken<'a> = &'a dyn Fn(&mut ContainerSpec);
+
 fn assert_refused<T: std::fmt::Debug>(result: Result<T, EngineError>, about: &str) {
     match result {
         Err(EngineError::Refused { status: 403, message, .. }) => {
@@ -155,7 +166,7 @@ async fn the_proxy_lets_nothing_through_that_opens_the_host() {
     std::os::unix::fs::symlink("/", root.join("work/project/up")).unwrap();
     let link = root.join("work/project/up/etc").to_string_lossy().into_owned();
 
-    let weaker: [(&str, &dyn Fn(&mut ContainerSpec)); 8] = [
+    let weaker: [(&str, Weaken<'_>); 8] = [
         ("Labels", &|spec| spec.labels.clear()),
         ("Labels", &|spec| drop(spec.labels.insert(labels::INSTALLATION.into(), "0".repeat(32)))),
         ("NetworkMode", &|spec| spec.network = "host".into()),
@@ -170,7 +181,9 @@ async fn the_proxy_lets_nothing_through_that_opens_the_host() {
         weaken(&mut spec);
         assert_refused(proxied.create(&spec).await, about);
     }
-    for opening in [r#""Privileged":true"#, r#""privileged":true"#, r#""PidMode":"host""#, r#""Binds":["/:/host"]"#] {
+    for opening in
+        [r#""Privileged":true"#, r#""privileged":true"#, r#""PidMode":"host""#, r#""Binds":["/:/host"]"#]
+    {
         let body = format!(
             r#"{{"Image":"creel-minimal:latest","Labels":{{"{}":"{own}"}},"HostConfig":{{"NetworkMode":"none",
             "CapDrop":["ALL"],"SecurityOpt":["no-new-privileges"],"PidsLimit":16,{opening}}}}}"#,
@@ -178,11 +191,17 @@ async fn the_proxy_lets_nothing_through_that_opens_the_host() {
         );
         let answer = raw(&project, "POST", "/containers/create", &body).await;
         let key = opening.split('"').nth(1).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(&format!("HostConfig.{key} ")), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 403") && answer.contains(&format!("HostConfig.{key} ")),
+            "{answer}"
+        );
     }
     for (method, path) in [("POST", "/images/create?fromImage=x"), ("GET", "/volumes"), ("POST", "/build")] {
         let answer = raw(&project, method, path, "").await;
-        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(path.split('?').next().unwrap()), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 403") && answer.contains(path.split('?').next().unwrap()),
+            "{answer}"
+        );
     }
 
     // What is let through is a sandbox.
@@ -208,7 +227,10 @@ async fn the_proxy_lets_nothing_through_that_opens_the_host() {
 
     // Containers of others: the proxy's own, which has the socket, as the example that matters.
     let others = project.engine.list(&[]).await.unwrap();
-    let proxy = others.iter().find(|one| one.name.ends_with("-engine") && one.image.contains("creel-compose")).unwrap();
+    let proxy = others
+        .iter()
+        .find(|one| one.name.ends_with("-engine") && one.image.contains("creel-compose"))
+        .unwrap();
     assert_refused(proxied.inspect(&proxy.id.0).await, "is not a sandbox");
     assert_refused(proxied.exec_create(&proxy.id, &command).await, "is not a sandbox");
     assert_refused(proxied.remove(&proxy.id).await, "is not a sandbox");

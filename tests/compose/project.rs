@@ -53,7 +53,8 @@ impl Project {
         let name = format!("creel-compose-{}", random_hex::<4>().unwrap());
         let image = format!("{name}:test");
         build(&image);
-        let engine = Engine::discover(&Discovery::from_process(None)).await.expect("these tests need an engine");
+        let engine =
+            Engine::discover(&Discovery::from_process(None)).await.expect("these tests need an engine");
         let docker = match &engine.facts().endpoint {
             Endpoint::Unix(path) => {
                 Docker::connect_with_unix(&path.to_string_lossy(), 120, bollard::API_DEFAULT_VERSION).unwrap()
@@ -82,7 +83,8 @@ impl Project {
     }
 
     async fn start(&self, service: &str, name: &str, command: Option<&[&str]>) {
-        let options = CreateContainerOptions { name: Some(name.to_owned()), ..CreateContainerOptions::default() };
+        let options =
+            CreateContainerOptions { name: Some(name.to_owned()), ..CreateContainerOptions::default() };
         let body = self.file.container(service, command);
         self.docker.create_container(Some(options), body).await.unwrap();
         self.docker.start_container(name, None).await.unwrap();

@@ -15,7 +15,10 @@ use super::project::Project;
 /// Sockets that lie in a rendezvous directory now.
 fn offered(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "sock")).collect()
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "sock"))
+        .collect()
 }
 
 /// Dials every socket that appears, before init where it can: once silent, once with a wrong nonce, once with noise.
@@ -65,7 +68,10 @@ async fn strangers_without_the_nonce_are_refused() {
     };
     for _ in 0..5 {
         let done = project.creel(&run).await;
-        assert!(done.out.contains(r#""aggregated": "mine\n""#) && done.out.contains(r#""transport": "init""#), "{done:?}");
+        assert!(
+            done.out.contains(r#""aggregated": "mine\n""#) && done.out.contains(r#""transport": "init""#),
+            "{done:?}"
+        );
     }
     end.store(true, Ordering::Relaxed);
     // Removes the directory, which ends the stranger's wait.

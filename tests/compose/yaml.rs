@@ -35,13 +35,15 @@ impl File {
         let service = self.yaml["services"][service].as_hash().expect("a service");
         let (mut body, mut host) = (ContainerCreateBody::default(), HostConfig::default());
         for (key, value) in service {
-            let text = || value.as_str().map(str::to_owned).unwrap_or_else(|| panic!("{key:?}: {value:?}"));
+            let text = || value.as_str().map_or_else(|| panic!("{key:?}: {value:?}"), str::to_owned);
             match key.as_str().unwrap() {
                 "image" => body.image = Some(text()),
                 "command" => body.cmd = Some(list(value)),
                 "user" => body.user = Some(text()),
                 "working_dir" => body.working_dir = Some(text()),
-                "environment" => body.env = Some(pairs(value).into_iter().map(|(k, v)| format!("{k}={v}")).collect()),
+                "environment" => {
+                    body.env = Some(pairs(value).into_iter().map(|(k, v)| format!("{k}={v}")).collect());
+                }
                 "labels" => body.labels = Some(pairs(value)),
                 "network_mode" => host.network_mode = Some(text()),
                 "read_only" => host.readonly_rootfs = value.as_bool(),
@@ -49,7 +51,9 @@ impl File {
                 "cap_add" => host.cap_add = Some(list(value)),
                 "security_opt" => host.security_opt = Some(list(value)),
                 "pids_limit" => host.pids_limit = value.as_i64(),
-                "tmpfs" => host.tmpfs = Some(list(value).into_iter().map(|path| (path, String::new())).collect()),
+                "tmpfs" => {
+                    host.tmpfs = Some(list(value).into_iter().map(|path| (path, String::new())).collect());
+                }
                 "volumes" => host.binds = Some(list(value).iter().map(|one| self.volume(one)).collect()),
                 "restart" => {
                     assert_eq!(text(), "unless-stopped");
@@ -88,7 +92,9 @@ fn fill(yaml: &Yaml, var: &dyn Fn(&str) -> Option<String>) -> Yaml {
     match yaml {
         Yaml::String(text) => Yaml::String(filled(text, var)),
         Yaml::Array(items) => Yaml::Array(items.iter().map(|item| fill(item, var)).collect()),
-        Yaml::Hash(pairs) => Yaml::Hash(pairs.iter().map(|(key, value)| (key.clone(), fill(value, var))).collect()),
+        Yaml::Hash(pairs) => {
+            Yaml::Hash(pairs.iter().map(|(key, value)| (key.clone(), fill(value, var))).collect())
+        }
         other => other.clone(),
     }
 }

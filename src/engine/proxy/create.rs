@@ -56,7 +56,7 @@ fn host_config(mut host: Body, rules: &Rules) -> Result<(Value, Vec<PathBuf>), D
     }
     host.put("CapDrop", dropped);
     let pids = host.take("PidsLimit").unwrap_or_default();
-    if !pids.as_i64().is_some_and(|pids| pids > 0) {
+    if pids.as_i64().is_none_or(|pids| pids <= 0) {
         return Err(host.denied("PidsLimit", "is missing"));
     }
     host.put("PidsLimit", pids);
@@ -95,7 +95,9 @@ fn each(
     mut one: impl FnMut(Value) -> Result<Value, Denial>,
 ) -> Result<Value, Denial> {
     match list {
-        Value::Array(entries) => entries.into_iter().map(&mut one).collect::<Result<Vec<_>, _>>().map(Value::Array),
+        Value::Array(entries) => {
+            entries.into_iter().map(&mut one).collect::<Result<Vec<_>, _>>().map(Value::Array)
+        }
         _ => Err(Denial::new(format!("{name} is not a list"))),
     }
 }
@@ -168,7 +170,11 @@ mod tests {
             labels: [(labels::INSTALLATION.to_owned(), ID.to_owned())].into(),
             user: Some("1000:1000".into()),
             workdir: "/workspace".into(),
-            mounts: vec![Mount { source: "/srv/creel/w".into(), target: "/workspace".into(), read_only: false }],
+            mounts: vec![Mount {
+                source: "/srv/creel/w".into(),
+                target: "/workspace".into(),
+                read_only: false,
+            }],
             tmpfs: vec![Tmpfs { target: "/tmp".into(), options: "rw".into() }],
             network: "none".into(),
             dns: vec!["1.1.1.1".into()],
@@ -230,9 +236,17 @@ mod tests {
 
     #[test]
     fn only_sources_below_a_root() {
-        for source in
-            ["/", "/etc", "/srv", "/srv/creel2", "/srv/creel/../etc", "srv/creel", "/srv/creel//x", "/srv/creel/./x", ""]
-        {
+        for source in [
+            "/",
+            "/etc",
+            "/srv",
+            "/srv/creel2",
+            "/srv/creel/../etc",
+            "srv/creel",
+            "/srv/creel//x",
+            "/srv/creel/./x",
+            "",
+        ] {
             let mut spec = spec();
             spec.mounts[0].source = source.into();
             assert!(judge(&body(spec)).is_err(), "{source}");
@@ -271,7 +285,9 @@ mod tests {
             let error = judge(&asked).unwrap_err();
             assert!(error.to_string().contains(key), "{error}");
         }
-        for (key, value) in [("Volumes", json!({"/x": {}})), ("NetworkingConfig", json!({"EndpointsConfig": {"a": {}}}))] {
+        for (key, value) in
+            [("Volumes", json!({"/x": {}})), ("NetworkingConfig", json!({"EndpointsConfig": {"a": {}}}))]
+        {
             let mut asked = body(spec());
             asked[key] = value;
             assert!(judge(&asked).is_err(), "{key}");
@@ -290,5 +306,26 @@ mod tests {
         assert!(exec(br#"{"Cmd":["true"],"Privileged":true}"#).is_err());
         assert!(exec(br#"{"Cmd":["true"],"privileged":true}"#).is_err());
         assert!(exec_start(br#"{"Detach":false,"Tty":true}"#).is_ok());
+    }
+
+    proptest::proptest! {
+        /// Whatever is added to a sandbox that is let through: it is refused, or changes nothing that matters.
+        #[test]
+        fn nothing_unknown_is_forwarded(key in "[A-Za-z]{1,16}", text in ".{0,8}", in_host: bool) {
+            let plain = judge(&body(spec())).unwrap().body;
+            let mut asked = body(spec());
+            let place = if in_host { &mut asked["HostConfig"] } else { &mut asked };
+            proptest::prop_assume!(place.get(&key).is_none());
+            place[&key] = json!({ "x": text });
+            if let Ok(create) = judge(&asked) {
+                proptest::prop_assert_eq!(create.body, plain);
+            }
+        }
+
+        #[test]
+        fn any_body_is_judged(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _ = container(&bytes, &rules(), ID);
+            let _ = exec(&bytes);
+        }
     }
 }

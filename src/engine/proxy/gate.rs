@@ -150,6 +150,9 @@ mod tests {
             "Mounts": [{"Type": "bind", "Source": "/s", "Destination": "/d", "RW": true, "Driver": "SECRET"}],
         });
         let text = reduced(&answer).to_string();
-        assert!(text.contains(r#""Source":"/s""#) && !text.contains("SECRET") && !text.contains("HostConfig"), "{text}");
+        assert!(
+            text.contains(r#""Source":"/s""#) && !text.contains("SECRET") && !text.contains("HostConfig"),
+            "{text}"
+        );
     }
 }

@@ -21,7 +21,9 @@ fn kind(path: &Path) -> Result<(), String> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat2(CWD, path, flags, Mode::empty(), plain).map_err(|error| match error {
         rustix::io::Errno::LOOP => "a link is not followed".to_owned(),
-        rustix::io::Errno::NOENT => "the proxy does not see it; mount the root under the same path".to_owned(),
+        rustix::io::Errno::NOENT => {
+            "the proxy does not see it; mount the root under the same path".to_owned()
+        }
         other => other.to_string(),
     })?;
     let stat = rustix::fs::fstat(&fd).map_err(|error| error.to_string())?;

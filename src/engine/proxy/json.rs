@@ -102,7 +102,10 @@ mod tests {
 
     #[test]
     fn only_what_is_known_is_forwarded() {
-        assert_eq!(read(r#"{"A":true,"B":null,"C":[],"D":"","E":0,"F":{},"G":false}"#).unwrap().to_string(), r#"{"A":true}"#);
+        assert_eq!(
+            read(r#"{"A":true,"B":null,"C":[],"D":"","E":0,"F":{},"G":false}"#).unwrap().to_string(),
+            r#"{"A":true}"#
+        );
         for wrong in [r#"{"A":1}"#, r#"{"a":true}"#, r#"{"B":true}"#, r#"{"B":1e-9}"#, "[]", "{", "null"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

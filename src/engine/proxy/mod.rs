@@ -64,8 +64,7 @@ impl Rules {
 
 /// No empty, `.` or `..` part, no slash at the end; not the root itself.
 fn is_clean(path: &str) -> bool {
-    path.strip_prefix('/')
-        .is_some_and(|rest| rest.split('/').all(|part| !matches!(part, "" | "." | "..")))
+    path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(|part| !matches!(part, "" | "." | "..")))
 }
 
 /// What a call is refused for; the text goes to who called and to the log.

@@ -318,7 +318,10 @@ mod tests {
         let ours = r#"{"label":["creel.installation=id"]}"#;
         assert_eq!(only_ours("", "id").unwrap(), ours);
         assert_eq!(only_ours(ours, "id").unwrap(), ours);
-        assert_eq!(only_ours(r#"{"label":["a=b"]}"#, "id").unwrap(), r#"{"label":["a=b","creel.installation=id"]}"#);
+        assert_eq!(
+            only_ours(r#"{"label":["a=b"]}"#, "id").unwrap(),
+            r#"{"label":["a=b","creel.installation=id"]}"#
+        );
         for wrong in [r#"{"name":["x"]}"#, r#"{"label":{"a":true}}"#, "[]", "x"] {
             assert!(only_ours(wrong, "id").is_err(), "{wrong}");
         }

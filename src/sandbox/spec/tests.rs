@@ -42,7 +42,10 @@ fn init() -> InitBinary {
 
 fn built(request: &SandboxRequest) -> ContainerSpec {
     let (image, init, identities) = (image(), init(), BTreeMap::new());
-    shape(request, &Context { image: &image, init: &init, user: "1000:1000", identities: &identities, nonce: false })
+    shape(
+        request,
+        &Context { image: &image, init: &init, user: "1000:1000", identities: &identities, nonce: false },
+    )
 }
 
 fn hash(request: &SandboxRequest, image: &ImageFacts, init: &InitBinary, user: &str, ino: u64) -> String {
