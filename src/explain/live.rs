@@ -17,6 +17,10 @@ use crate::sandbox::{self, Check, Hardening, Place, Rule, Stored};
 /// How long the engine may take, all questions together.
 pub const ENGINE_TIME: Duration = Duration::from_millis(8);
 
+/// How long the engine may take to tell about the container in which creel runs: that is behind a proxy, and no one asks
+/// on the engine's host.
+const OWN_TIME: Duration = Duration::from_millis(100);
+
 /// What was learned; parts that were not looked at are absent.
 #[derive(Debug, Default, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -156,10 +160,10 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
     match preview {
         Err(failure) => live.refused = Some(failure.0),
         Ok(preview) => {
-            if let Some(engine) = &engine {
-                live.creel_container = own_container(engine, deadline).await;
-            }
             let (container, hint) = container(&preview, engine.as_ref(), deadline).await;
+            if let Some(engine) = &engine {
+                live.creel_container = own_container(engine).await;
+            }
             let mut planned = planned(preview);
             planned.warnings.extend(hint);
             (live.container, live.planned) = (container, Some(planned));
@@ -169,8 +173,8 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
 }
 
 /// Where creel runs, where that is a container.
-async fn own_container(engine: &Engine, deadline: Instant) -> Option<OwnContainer> {
-    let place = timeout_at(deadline, Place::find(engine)).await.ok()?.ok()?;
+async fn own_container(engine: &Engine) -> Option<OwnContainer> {
+    let place = tokio::time::timeout(OWN_TIME, Place::find(engine)).await.ok()?.ok()?;
     let Place::Container { name, mounts } = place else { return None };
     let engine_socket_mounted = match &engine.facts().endpoint {
         Endpoint::Unix(path) => mounts.iter().any(|mount| Path::new(&mount.target) == path),
