@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "helpers of tests: a failure here is a failed test"
 )]
@@ -17,8 +18,7 @@ use sha2::{Digest as _, Sha256};
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
 fn digest(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", creel::state::hex(&Sha256::digest(bytes)))
 }
 
 /// A registry with one image, `app:1`; whoever reads must be `user` with `word`, where `login` is set.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use super::print;
 use crate::engine::daemon::{self, DaemonError, Down, Started, Step};
 use crate::engine::proxy::{self, Rules};
 use crate::engine::{Capabilities, Discovery, Engine, EngineError, EngineFacts};
@@ -99,7 +100,7 @@ async fn status(discovery: &Discovery, json: bool) -> ExitCode {
             } else {
                 table(engine.facts(), &capabilities, started)
             };
-            print(&text);
+            print::line(&text);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -116,7 +117,7 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
     if !steps.is_empty() && !yes && !agreed(&steps) {
         return Err(DaemonError::Declined.into());
     }
-    let up = daemon::up(discovery, &state, &mut |text| note(text)).await?;
+    let up = daemon::up(discovery, &state, &mut |text| print::note(text)).await?;
     if json {
         let value = json!({
             "running": true,
@@ -124,11 +125,14 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
             "engine": up.engine.facts(),
             "startedByCreel": up.started,
         });
-        print(&value.to_string());
+        print::line(&value.to_string());
     } else {
         let facts = up.engine.facts();
         let verb = if up.already { "is running" } else { "is up" };
-        print(&format!("{} {} {verb} at {} ({})", facts.kind, facts.version, facts.endpoint, facts.origin));
+        print::line(&format!(
+            "{} {} {verb} at {} ({})",
+            facts.kind, facts.version, facts.endpoint, facts.origin
+        ));
     }
     Ok(())
 }
@@ -143,7 +147,7 @@ async fn down(json: bool) -> Result<(), Failure> {
         (Down::Stopped(started), false) => format!("stopped dockerd (process {})", started.pid),
         (Down::Nothing, false) => "nothing to stop: creel started no engine that still runs".to_owned(),
     };
-    print(&text);
+    print::line(&text);
     Ok(())
 }
 
@@ -157,15 +161,15 @@ async fn proxy(
     let state = StateDir::locate(|name| std::env::var(name).ok())?;
     let rules = Rules::new(state, roots, networks)?;
     let engine = Engine::discover(discovery).await?;
-    note(&format!("passing on calls of sandboxes to {}", engine.facts().endpoint));
+    print::note(&format!("passing on calls of sandboxes to {}", engine.facts().endpoint));
     Ok(proxy::serve(&engine, listen, rules, super::interrupted()).await?)
 }
 
 /// Says what will be done and, on a terminal, asks. Without a terminal there is nobody to ask: it goes ahead.
 fn agreed(steps: &[Step]) -> bool {
-    note("no container engine answers; creel will run:");
+    print::note("no container engine answers; creel will run:");
     for step in steps {
-        note(&format!("  {step}"));
+        print::note(&format!("  {step}"));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return true;
@@ -213,17 +217,8 @@ fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Start
 /// Prints a failure: on standard output as JSON where JSON was asked for, else on standard error.
 fn fail(failure: &Failure, json: bool) {
     if json {
-        print(&json!({ "running": false, "error": failure.0 }).to_string());
+        print::line(&json!({ "running": false, "error": failure.0 }).to_string());
     } else {
-        note(&failure.0.to_string());
+        print::note(&failure.0.to_string());
     }
-}
-
-fn print(text: &str) {
-    // A closed pipe is the reader's choice.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
-}
-
-fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -1,10 +1,11 @@
 //! `creel sandbox explain`: the answer as JSON, or as text that a tired person can read.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use super::Common;
+use super::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Mode, Places};
 use crate::engine::Discovery;
@@ -40,10 +41,10 @@ pub async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure>
     let live = explain::look(&options, &discovery).await;
     let explanation = explain::explain(&config, &places, &subject, live)?;
     if json {
-        super::print_json(&explanation);
+        print::json(&explanation);
     } else {
         let paint = Paint(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
-        let _ = write!(std::io::stdout(), "{}", text(&explanation, paint));
+        print::put(&text(&explanation, paint));
     }
     Ok(())
 }
