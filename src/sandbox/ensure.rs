@@ -151,7 +151,9 @@ impl Sandboxes {
         request: &'a SandboxRequest,
         init: &'a InitBinary,
     ) -> Result<Plan<'a>, SandboxError> {
-        if !self.engine.facts().local {
+        let place = self.place().await?;
+        // An engine that knows the container in which creel runs is on this machine, whatever its address looks like.
+        if !self.engine.facts().local && !place.is_container() {
             return Err(SandboxError::RemoteEngine { endpoint: self.engine.facts().endpoint.to_string() });
         }
         let image = self.engine.image(&request.image).await?;
@@ -160,7 +162,6 @@ impl Sandboxes {
             workspace::prepare(request, self.layout.state(), self.rootless())?;
         let mut identities = BTreeMap::from([(request.workspace.target.clone(), held.identity)]);
         identities.extend(request.binds.iter().map(|bind| (bind.target.clone(), bind.held.identity)));
-        let place = self.place().await?;
         let nonce = place.is_container();
         let context = Context { image: &image, init, user: &user, identities: &identities, nonce };
         let (mut shape, inputs) = (spec::shape(request, &context), spec::inputs(request, &context));

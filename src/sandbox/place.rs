@@ -89,16 +89,16 @@ impl Place {
         if !self.is_container() {
             return Ok(());
         }
-        let deny = DenyList::new(&DenyEnv::default());
         let workspace = (!request.workspace.owned_by_creel).then_some(request.workspace.dir.as_path());
-        for path in workspace.into_iter().chain(request.binds.iter().map(|bind| bind.source.as_path())) {
+        let binds = request.binds.iter().map(|bind| bind.source.as_path());
+        for path in workspace.into_iter().chain(binds) {
             let host = self.to_host(path)?;
+            // Whose home it is on the host, only the path itself tells: this process's own home does not.
+            let homes = home_of(&host).into_iter().collect();
+            let deny = DenyList::new(&DenyEnv { homes, ..DenyEnv::default() });
             if let Some(hit) = deny.hit(&host, &[]) {
-                return Err(SandboxError::DeniedOnHost {
-                    path: path.to_owned(),
-                    host,
-                    group: hit.group.name(),
-                });
+                let group = hit.group.name();
+                return Err(SandboxError::DeniedOnHost { path: path.to_owned(), host, group });
             }
         }
         Ok(())
@@ -117,6 +117,14 @@ impl Sandboxes {
             SandboxError::io("/proc/self/mountinfo", "look up")(std::io::Error::other("not asked before"))
         })
     }
+}
+
+/// The home directory that a path of the host lies in or is.
+fn home_of(path: &Path) -> Option<PathBuf> {
+    let mut parts = path.iter();
+    let top: PathBuf = parts.by_ref().take(2).collect();
+    let user = parts.next()?;
+    ["/home", "/Users"].iter().any(|homes| top == Path::new(homes)).then(|| top.join(user))
 }
 
 /// The id of the container that this mount table belongs to: engines mount three files from a directory named for it.
@@ -152,6 +160,49 @@ mod tests {
             assert!(error.to_string().contains("/data"), "{error}");
         }
         assert_eq!(Place::Host.to_host(Path::new("/x")).unwrap(), Path::new("/x"));
+    }
+
+    #[test]
+    fn homes_of_the_host_are_known_by_their_place() {
+        assert_eq!(home_of(Path::new("/home/u/x/y")), Some("/home/u".into()));
+        assert_eq!(home_of(Path::new("/home/u")), Some("/home/u".into()));
+        for none in ["/home", "/srv/home/u", "/", "home/u"] {
+            assert_eq!(home_of(Path::new(none)), None, "{none}");
+        }
+    }
+
+    /// A directory that is harmless by its name here, and holds credentials by its name there.
+    #[test]
+    fn the_deny_list_holds_for_the_hosts_names() {
+        use crate::sandbox::request::{Bind, Held, SandboxName, Workspace};
+        let dir = tempfile::tempdir().unwrap();
+        for part in ["w", "w/.ssh", "w/code"] {
+            std::fs::create_dir(dir.path().join(part)).unwrap();
+        }
+        let at = |part: &str| dir.path().join(part);
+        let place = |source: &str| {
+            let mounts = vec![mount(source, &dir.path().to_string_lossy())];
+            Place::Container { name: "creel".to_owned(), mounts }
+        };
+        let request = |part: &str| {
+            let workspace = Workspace {
+                dir: at("w/code"),
+                read_only: false,
+                owned_by_creel: false,
+                target: "/workspace".to_owned(),
+            };
+            let name = SandboxName::parse("ab").unwrap();
+            let mut request = SandboxRequest::hardened(name, "agent:main", "image", workspace);
+            let held = Held::open(&at(part)).unwrap();
+            request.binds =
+                vec![Bind { source: at(part), target: "/data".to_owned(), read_only: true, held }];
+            request
+        };
+        place("/home/u").check(&request("w/code")).unwrap();
+        let denied = |source: &str, part: &str| place(source).check(&request(part)).unwrap_err();
+        assert!(denied("/home", "w/.ssh").to_string().contains("/home/w/.ssh"));
+        assert!(matches!(denied("/etc", "w/code"), SandboxError::DeniedOnHost { .. }));
+        Place::Host.check(&request("w/.ssh")).unwrap();
     }
 
     #[test]

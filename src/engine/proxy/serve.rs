@@ -25,8 +25,8 @@ use crate::sandbox::labels;
 
 /// Longest body that is read; a request of creel is a few kilobytes.
 const BODY_MAX: usize = 1024 * 1024;
-/// Connections at a time.
-const MAX_CONNECTIONS: usize = 256;
+/// Tasks at a time; a connection has one, another for its way to the engine, and a third when it was handed over.
+const MAX_TASKS: usize = 1024;
 
 type Answer = Response<Either<Full<Bytes>, Incoming>>;
 
@@ -58,7 +58,7 @@ pub async fn serve(
                 }
             },
         };
-        if tasks.len() < MAX_CONNECTIONS {
+        if tasks.len() < MAX_TASKS {
             tasks.spawn(connection(stream, Arc::clone(&gate), tasks.clone()));
         }
     }
