@@ -225,6 +225,19 @@ async fn the_proxy_lets_nothing_through_that_opens_the_host() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
     proxied.remove(&ours).await.unwrap();
 
+    // Exchanged between creation and start, which is when the engine mounts.
+    let mut late = sandbox(&project, own);
+    let swapped = root.join("work/swapped");
+    std::fs::create_dir(&swapped).unwrap();
+    late.mounts[0].source = swapped.to_string_lossy().into_owned();
+    let made = proxied.create(&late).await.unwrap();
+    std::fs::remove_dir(&swapped).unwrap();
+    std::os::unix::fs::symlink("/etc", &swapped).unwrap();
+    assert_refused(proxied.start(&made).await, "a link is not followed");
+    let facts = project.engine.inspect(&made.0).await.unwrap().unwrap();
+    assert_eq!(facts.status, "created");
+    proxied.remove(&made).await.unwrap();
+
     // Containers of others: the proxy's own, which has the socket, as the example that matters.
     let others = project.engine.list(&[]).await.unwrap();
     let proxy = others

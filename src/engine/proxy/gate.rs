@@ -1,5 +1,6 @@
 //! Whose container a call is about: asked of the engine with every call, because names change hands.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
@@ -38,10 +39,19 @@ impl From<HttpError> for Failed {
 /// Whose a container is.
 #[derive(Debug)]
 pub(super) enum Owner {
-    /// A sandbox of the installation, with its full id.
-    Ours(String),
+    /// A sandbox of the installation.
+    Ours(Ours),
     /// A container in which creel runs, with what it may know of itself.
     Client(Value),
+}
+
+/// A sandbox of the installation.
+#[derive(Debug)]
+pub(super) struct Ours {
+    /// Its full id.
+    pub(super) id: String,
+    /// What it mounts, `None` where that is not what the proxy lets through.
+    pub(super) sources: Option<Vec<PathBuf>>,
 }
 
 /// The engine, and who may ask it what.
@@ -79,7 +89,7 @@ impl Gate {
         if label(labels::INSTALLATION) == Some(self.installation()?)
             && let Some(id) = id.filter(plain)
         {
-            return Ok(Owner::Ours(id.to_owned()));
+            return Ok(Owner::Ours(Ours { id: id.to_owned(), sources: sources(&answer, &self.rules.roots) }));
         }
         if label(CLIENT_LABEL).is_some() {
             return Ok(Owner::Client(reduced(&answer)));
@@ -90,7 +100,7 @@ impl Gate {
     /// The full id of one of our containers.
     pub(super) async fn ours(&self, name: &str) -> Result<String, Failed> {
         match self.owner(name).await? {
-            Owner::Ours(id) => Ok(id),
+            Owner::Ours(ours) => Ok(ours.id),
             Owner::Client(_) => Err(Denial::new(format!("container {name} is creel's own")).into()),
         }
     }
@@ -113,6 +123,24 @@ impl Gate {
         }
         serde_json::from_slice(&answer.body).map_err(|error| Failed::Engine(error.to_string()))
     }
+}
+
+/// Sources of a container's mounts. `None` where one is not below a root, or is mounted in another way: such a container
+/// was not made through here.
+fn sources(answer: &Value, roots: &[PathBuf]) -> Option<Vec<PathBuf>> {
+    let host = answer.get("HostConfig")?;
+    let absent = |key: &str| {
+        host.get(key).is_none_or(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty))
+    };
+    if !absent("Binds") || !absent("VolumesFrom") {
+        return None;
+    }
+    let mounts = host.get("Mounts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let source = |mount: &Value| {
+        let source = PathBuf::from(mount.get("Source")?.as_str()?);
+        roots.iter().any(|root| source.starts_with(root)).then_some(source)
+    };
+    mounts.iter().map(source).collect()
 }
 
 /// What a creel in a container has to know of it: where its mounts come from. Not its environment.

@@ -6,17 +6,22 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::Denial;
 
+/// Which file a source was: device and inode.
+pub(super) type Seen = Vec<(u64, u64)>;
+
 /// Refuses a source that is not there, whose path goes through a link, or that is neither file nor directory.
 ///
-/// Links are the caller's to change: a path that the engine would follow elsewhere is refused. Between this look and the
-/// engine's mount lies a moment in which a caller that can write below a root may still exchange a directory for a link.
-pub(super) fn look(sources: &[PathBuf]) -> Result<(), Denial> {
-    sources.iter().try_for_each(|source| {
-        kind(source).map_err(|reason| Denial::new(format!("mount source {}: {reason}", source.display())))
-    })
+/// Links are the caller's to change: a path that the engine would follow elsewhere is refused. The engine mounts at the
+/// start, so this looks at the creation, before the start, and after it: what changed meanwhile is found, unless it was
+/// changed back within the start.
+pub(super) fn look(sources: &[PathBuf]) -> Result<Seen, Denial> {
+    let one = |source: &PathBuf| {
+        identify(source).map_err(|reason| Denial::new(format!("mount source {}: {reason}", source.display())))
+    };
+    sources.iter().map(one).collect()
 }
 
-fn kind(path: &Path) -> Result<(), String> {
+fn identify(path: &Path) -> Result<(u64, u64), String> {
     let plain = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat2(CWD, path, flags, Mode::empty(), plain).map_err(|error| match error {
@@ -28,7 +33,8 @@ fn kind(path: &Path) -> Result<(), String> {
     })?;
     let stat = rustix::fs::fstat(&fd).map_err(|error| error.to_string())?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory | FileType::RegularFile => Ok(()),
+        FileType::Directory | FileType::RegularFile => Ok((stat.st_dev, stat.st_ino)),
+        FileType::Symlink => Err("a link is not followed".to_owned()),
         _ => Err("it is neither a directory nor a file".to_owned()),
     }
 }
@@ -45,7 +51,8 @@ mod tests {
         std::fs::write(at("real/file"), "").unwrap();
         std::os::unix::fs::symlink("/", at("real/up")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("real/socket")).unwrap();
-        look(&[at("real"), at("real/file")]).unwrap();
+        let seen = look(&[at("real"), at("real/file")]).unwrap();
+        assert_eq!(look(&[at("real"), at("real/file")]).unwrap(), seen);
         for wrong in ["real/up", "real/up/etc", "real/socket", "none"] {
             assert!(look(&[at("real"), at(wrong)]).is_err(), "{wrong}");
         }

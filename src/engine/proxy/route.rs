@@ -28,7 +28,9 @@ pub(super) enum Act {
     Inspect,
     /// Take over its standard input.
     Attach,
-    /// Start, stop, kill, rename, remove, log.
+    /// Start it: now the engine mounts.
+    Start,
+    /// Stop, kill, rename, remove, log.
     Other,
 }
 
@@ -84,7 +86,7 @@ pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Result<Rou
             container(id, Act::Other)?,
             &["follow", "stdout", "stderr", "since", "until", "timestamps", "tail"],
         ),
-        ("POST", ["containers", id, "start"]) => (container(id, Act::Other)?, &[]),
+        ("POST", ["containers", id, "start"]) => (container(id, Act::Start)?, &[]),
         ("POST", ["containers", id, "stop"]) => (container(id, Act::Other)?, &["t", "signal"]),
         ("POST", ["containers", id, "kill"]) => (container(id, Act::Other)?, &["signal"]),
         ("POST", ["containers", id, "rename"]) => (container(id, Act::Other)?, &["name"]),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::task::TaskTracker;
 
-use super::gate::{Failed, Gate, Owner};
+use super::gate::{Failed, Gate, Ours, Owner};
 use super::route::{self, Act, Call, ExecAct, Route};
 use super::{Denial, ProxyError, Rules, create, host};
 use crate::engine::{Engine, http};
@@ -150,6 +150,9 @@ async fn pass(gate: &Gate, tasks: &TaskTracker, mut request: Request<Incoming>) 
         Judged::Forward(judged) => judged,
     };
     let answer = forward(gate, tasks, &method, &route, &judged).await?;
+    if let Some(mounted) = &judged.mounted {
+        mounted.check(gate, tasks).await?;
+    }
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Ok(answer.map(Either::Right));
     }
@@ -177,6 +180,39 @@ struct Forward {
     body: Option<Value>,
     /// The raw connection is asked for.
     upgrade: bool,
+    /// What the engine mounts by this call.
+    mounted: Option<Mounted>,
+}
+
+/// The sources of a container's mounts, as they were before its start.
+struct Mounted {
+    id: String,
+    sources: Vec<PathBuf>,
+    seen: host::Seen,
+}
+
+impl Mounted {
+    fn look(ours: Ours) -> Result<Self, Denial> {
+        let Some(sources) = ours.sources else {
+            return Err(Denial::new(format!("container {} mounts what this proxy does not allow", ours.id)));
+        };
+        let seen = host::look(&sources)?;
+        Ok(Self { id: ours.id, sources, seen })
+    }
+
+    /// After the start: a source that is another now may have been mounted. The container does not live on then.
+    async fn check(&self, gate: &Gate, tasks: &TaskTracker) -> Result<(), Failed> {
+        if host::look(&self.sources).is_ok_and(|seen| seen == self.seen) {
+            return Ok(());
+        }
+        let query = ["force", "v"].map(|name| (name.to_owned(), "true".to_owned())).to_vec();
+        let path = format!("/containers/{}", self.id);
+        let route = Route { call: Call::Look, version: String::new(), path, query };
+        forward(gate, tasks, &Method::DELETE, &route, &Forward::default()).await?;
+        let reason =
+            format!("a mount source of container {} was exchanged at its start; it is removed", self.id);
+        Err(Denial::new(reason).into())
+    }
 }
 
 async fn judge(gate: &Gate, route: &mut Route, body: &[u8]) -> Result<Judged, Failed> {
@@ -203,7 +239,12 @@ async fn judge(gate: &Gate, route: &mut Route, body: &[u8]) -> Result<Judged, Fa
         Call::Container(name, act) => {
             empty(body)?;
             let id = match (gate.owner(&name).await?, act) {
-                (Owner::Ours(id), _) => id,
+                (Owner::Ours(ours), Act::Start) => {
+                    let id = ours.id.clone();
+                    forward.mounted = Some(Mounted::look(ours)?);
+                    id
+                }
+                (Owner::Ours(ours), _) => ours.id,
                 (Owner::Client(reduced), Act::Inspect) => return Ok(Judged::Answer(reduced)),
                 (Owner::Client(_), _) => {
                     return Err(Denial::new(format!("container {name} is creel's own")).into());
