@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Preview, Sandbox, assemble};
+use super::{Owners, Preview, Sandbox, assemble};
 use crate::error::Failure;
+use crate::session::Stamp;
 
 /// Looks a variable of the environment up.
 pub(super) type Var = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -34,6 +35,7 @@ pub struct SandboxOptions {
     pub(super) binds: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) road: RoadChoice,
+    pub(super) stamp: Stamp,
     pub(super) var: Var,
 }
 
@@ -49,6 +51,7 @@ impl std::fmt::Debug for SandboxOptions {
             .field("workspace", &self.workspace)
             .field("binds", &self.binds)
             .field("road", &self.road)
+            .field("stamp", &self.stamp)
             .finish_non_exhaustive()
     }
 }
@@ -66,6 +69,7 @@ impl Default for SandboxOptions {
             binds: Vec::new(),
             env: Vec::new(),
             road: RoadChoice::Auto,
+            stamp: Stamp::None,
             var: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -105,6 +109,14 @@ impl SandboxOptions {
     #[must_use]
     pub fn session(mut self, key: impl Into<String>) -> Self {
         self.session = Some(key.into());
+        self
+    }
+
+    /// What the agent host stamped onto the session. One that is `required` gets a sandbox of its own, of scope
+    /// `agent`, in which no workspace that others see is writable.
+    #[must_use]
+    pub fn stamp(mut self, stamp: Stamp) -> Self {
+        self.stamp = stamp;
         self
     }
 
@@ -151,6 +163,16 @@ impl SandboxOptions {
         self
     }
 
+    /// Whether the session's tool calls run in a sandbox, by the configuration and its stamp. [`Self::open`] always
+    /// means one; nothing of it ever runs on the host instead.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read or is not sound.
+    pub fn is_sandboxed(&self) -> Result<bool, Failure> {
+        assemble::is_sandboxed(self)
+    }
+
     /// What [`Self::open`] would ask an engine for. Nothing is written, made or asked.
     ///
     /// # Errors
@@ -160,6 +182,15 @@ impl SandboxOptions {
         assemble::preview(self)
     }
 
+    /// The owners of sandboxes, by the configuration.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read or is not sound.
+    pub fn owners(&self) -> Result<Owners, Failure> {
+        assemble::owners(self)
+    }
+
     /// Opens the sandbox: makes it, or joins the one that is there.
     ///
     /// # Errors
@@ -167,6 +198,7 @@ impl SandboxOptions {
     /// Each with what was refused, the rule and the fix. Nothing is left half made, and nothing runs on the host
     /// instead.
     pub async fn open(&self) -> Result<Sandbox, Failure> {
-        assemble::open(self).await
+        // It holds every step of a start: too large to lie in each caller's own future.
+        Box::pin(assemble::open(self)).await
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::collect::collect;
 use super::options::RoadChoice;
 use crate::approvals::{Command, Permit};
-use crate::runner::{self, Link, LinkError, Options, Peer, Road, Setting};
+use crate::runner::{self, Awaited, Link, LinkError, Options, Road, Setting};
 use crate::sandbox::{ByProc, Meet, MeetError, Probe};
 use crate::wire::Facts;
 
@@ -57,11 +57,11 @@ pub(super) struct Prepare {
 impl Meet for Prepare {
     type Link = Way;
 
-    async fn meet(&self, rendezvous: &Path, peer: Peer, deadline: Duration) -> Result<Way, MeetError> {
+    async fn meet(&self, rendezvous: &Path, peer: Awaited, deadline: Duration) -> Result<Way, MeetError> {
         let pid1 = match peer {
-            Peer::Kernel(pid1) => pid1,
+            Awaited::Kernel(pid1) => pid1,
             // In a container the host's `/proc` is not there: without init nothing could be proven.
-            Peer::Nonce(_) => return Ok(Way::Init(Link::meet(rendezvous, peer, deadline).await?)),
+            Awaited::Nonce(_) => return Ok(Way::Init(Link::meet(rendezvous, peer, deadline).await?)),
         };
         let engine = |reason: String| Ok(Way::Engine { proof: ByProc::new(pid1), reason });
         if self.choice == RoadChoice::Engine {
@@ -84,12 +84,12 @@ impl Meet for Prepare {
     async fn again(
         &self,
         rendezvous: &Path,
-        peer: Peer,
+        peer: Awaited,
         deadline: Duration,
         outside: bool,
     ) -> Result<Way, MeetError> {
         match (self.choice, outside, peer) {
-            (RoadChoice::Auto, true, Peer::Kernel(pid1)) => {
+            (RoadChoice::Auto, true, Awaited::Kernel(pid1)) => {
                 let reason = "its init could not be met when it was made".to_owned();
                 Ok(Way::Engine { proof: ByProc::new(pid1), reason })
             }

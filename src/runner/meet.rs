@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::{LinkError, Peer};
+use super::{Awaited, LinkError};
 use crate::wire::{Assembler, FromInit, Hello, Nonce, ToInit, VERSION};
 
 /// Strangers that may dial before the meeting is given up; each is a process of the sandbox that is not its PID 1.
@@ -25,12 +25,12 @@ const ANSWER: Duration = Duration::from_secs(2);
 ///
 /// Any process in the container can see the socket, so who dials is proven: by the kernel's word on the peer, or by the
 /// nonce (design §3). The socket is gone when this returns, so nobody can dial it later.
-pub(super) async fn meet(dir: &Path, peer: Peer, within: Duration) -> Result<UnixStream, LinkError> {
+pub(super) async fn meet(dir: &Path, peer: Awaited, within: Duration) -> Result<UnixStream, LinkError> {
     let offer = Offer::new(dir)?;
     let accept = async {
         match peer {
-            Peer::Kernel(pid1) => by_kernel(&offer, dir, pid1).await,
-            Peer::Nonce(nonce) => by_nonce(&offer, nonce).await,
+            Awaited::Kernel(pid1) => by_kernel(&offer, dir, pid1).await,
+            Awaited::Nonce(nonce) => by_nonce(&offer, nonce).await,
         }
     };
     match tokio::time::timeout(within, accept).await {
@@ -182,7 +182,7 @@ mod tests {
     async fn only_the_nonce_is_met() {
         use std::io::Write as _;
         let dir = tempfile::tempdir().unwrap();
-        let meeting = meet(dir.path(), Peer::Nonce(Nonce([9; 32])), Duration::from_secs(30));
+        let meeting = meet(dir.path(), Awaited::Nonce(Nonce([9; 32])), Duration::from_secs(30));
         let dialling = async {
             let path = offered(dir.path()).await;
             let mut kept = Vec::new();
@@ -215,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_with_the_nonce_is_nobody() {
         let dir = tempfile::tempdir().unwrap();
-        let met = meet(dir.path(), Peer::Nonce(Nonce([9; 32])), Duration::from_millis(50)).await;
+        let met = meet(dir.path(), Awaited::Nonce(Nonce([9; 32])), Duration::from_millis(50)).await;
         assert!(matches!(met, Err(LinkError::NoAnswer { .. })), "{met:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::meet::{Meet, MeetError, Probe};
-use crate::runner::{Link, LinkError, Peer};
+use crate::runner::{Awaited, Link, LinkError};
 use crate::wire::Facts;
 
 /// Meets init through [`Link`]; new containers need no further preparation.
@@ -21,7 +21,7 @@ impl From<LinkError> for MeetError {
 impl Meet for ByLink {
     type Link = Link;
 
-    async fn meet(&self, rendezvous: &Path, peer: Peer, deadline: Duration) -> Result<Link, MeetError> {
+    async fn meet(&self, rendezvous: &Path, peer: Awaited, deadline: Duration) -> Result<Link, MeetError> {
         Ok(Link::meet(rendezvous, peer, deadline).await?)
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::runner::Peer;
+use crate::runner::Awaited;
 use crate::wire::Facts;
 
 /// Why init could not be met or did not answer.
@@ -27,7 +27,7 @@ pub trait Meet: Sync {
     fn meet(
         &self,
         rendezvous: &Path,
-        peer: Peer,
+        peer: Awaited,
         deadline: Duration,
     ) -> impl Future<Output = Result<Self::Link, MeetError>> + Send;
 
@@ -35,7 +35,7 @@ pub trait Meet: Sync {
     fn again(
         &self,
         rendezvous: &Path,
-        peer: Peer,
+        peer: Awaited,
         deadline: Duration,
         outside: bool,
     ) -> impl Future<Output = Result<Self::Link, MeetError>> + Send {

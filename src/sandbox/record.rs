@@ -8,7 +8,7 @@ use super::hash::Inputs;
 use super::prove::Hardening;
 use super::request::SandboxName;
 use crate::engine::ContainerFacts;
-use crate::runner::Peer;
+use crate::runner::Awaited;
 use crate::wire::Nonce;
 
 /// What was proven of one start of one container.
@@ -62,8 +62,8 @@ impl<'de> Deserialize<'de> for Secret {
 
 impl Record {
     /// How the init of this container is told from its workload.
-    pub(super) fn peer(&self) -> Peer {
-        self.nonce.map_or(Peer::Kernel(self.pid), |Secret(nonce)| Peer::Nonce(nonce))
+    pub(super) fn peer(&self) -> Awaited {
+        self.nonce.map_or(Awaited::Kernel(self.pid), |Secret(nonce)| Awaited::Nonce(nonce))
     }
 
     /// The record is about exactly this start of exactly this container.
