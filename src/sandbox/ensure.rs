@@ -307,7 +307,7 @@ impl Sandboxes {
         };
         let rendezvous = self.layout.run(&run)?;
         let mut clock = Instant::now();
-        let link = match meet.again(&rendezvous, record.peer(), WARM_DEADLINE, record.outside).await {
+        let link = match meet.again(&rendezvous, record.awaited(), WARM_DEADLINE, record.outside).await {
             Ok(link) => link,
             Err(error) => return Ok(Err(error)),
         };

@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Secret {
 
 impl Record {
     /// How the init of this container is told from its workload.
-    pub(super) fn peer(&self) -> Awaited {
+    pub(super) fn awaited(&self) -> Awaited {
         self.nonce.map_or(Awaited::Kernel(self.pid), |Secret(nonce)| Awaited::Nonce(nonce))
     }
 

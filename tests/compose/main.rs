@@ -46,7 +46,7 @@ async fn commands_run_over_init_with_their_files() {
     let killed = exec(&project, &["--timeout", "1", "--", "setsid sleep 77 & sleep 78"]).await;
     assert_eq!((&killed["transport"], &killed["cause"]), (&"init".into(), &"timeout".into()), "{killed}");
     assert_eq!(killed["processes"]["provenGone"], true, "{killed}");
-    let list = json(&project.creel(&["sandbox", "list", "--json"]).await);
+    let list = json(&project.creel(&["sandbox", "list", "--json"]).await)["containers"].take();
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
     assert_eq!(list[0]["proven"], true, "{list}");
 
@@ -83,7 +83,8 @@ async fn commands_run_over_init_with_their_files() {
 
     let stopped = project.creel(&["sandbox", "stop", "--all"]).await;
     assert_eq!(stopped.status, 0, "{stopped:?}");
-    assert_eq!(json(&project.creel(&["sandbox", "list", "--json"]).await), serde_json::json!([]));
+    let left = json(&project.creel(&["sandbox", "list", "--json"]).await);
+    assert_eq!(left["containers"], serde_json::json!([]));
     let said = project.said_by_proxy().await;
     assert!(!said.contains("refused"), "an ordinary use was refused something:\n{said}");
 }
@@ -100,6 +101,13 @@ async fn paths_mean_what_they_mean_to_creel() {
     let done =
         project.creel(&["exec", "--json", "--bind", "/work/project:/data:ro", "--", "ls . /data"]).await;
     assert_eq!(json(&done)["aggregated"], ".:\nmine\n\n/data:\nlate\n", "{done:?}");
+
+    // A sandbox without options of its own is compared with the configuration: being in a container is no drift.
+    let plain = project.creel(&["exec", "--json", "--", "pwd"]).await;
+    assert_eq!(json(&plain)["transport"], "init", "{plain:?}");
+    let list = json(&project.creel(&["sandbox", "list", "--json"]).await)["containers"].take();
+    let own = list.as_array().unwrap().iter().find(|one| one["notCompared"].is_null()).unwrap();
+    assert!(own["drift"].as_array().is_none_or(Vec::is_empty), "{own}");
 
     // Nothing of the host is mounted there, so it has no name there.
     let nowhere = project.creel(&["exec", "--workspace", "/tmp", "--", "true"]).await;
