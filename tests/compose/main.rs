@@ -126,7 +126,8 @@ async fn paths_mean_what_they_mean_to_creel() {
 fn sandbox(project: &Project, installation: &str) -> ContainerSpec {
     let source = project.dir.path().join("work/project").to_string_lossy().into_owned();
     ContainerSpec {
-        name: format!("{}-never", project.dir.path().file_name().unwrap().to_string_lossy()),
+        // Below the project's name, by which its end cleans up.
+        name: format!("{}-by-hand", project.name),
         image: "creel-minimal:latest".to_owned(),
         argv: vec!["sleep".to_owned(), "60".to_owned()],
         env: Vec::new(),

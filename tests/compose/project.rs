@@ -22,7 +22,7 @@ use super::yaml::File;
 pub(crate) struct Project {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) engine: Engine,
-    name: String,
+    pub(crate) name: String,
     image: String,
     docker: Docker,
     file: File,
