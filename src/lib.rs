@@ -40,6 +40,8 @@ pub mod client;
 #[cfg(feature = "host")]
 pub mod config;
 #[cfg(feature = "host")]
+pub mod doctor;
+#[cfg(feature = "host")]
 pub mod engine;
 #[cfg(feature = "host")]
 pub mod error;

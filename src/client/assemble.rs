@@ -147,12 +147,16 @@ fn scope(
     place: &Path,
 ) -> ScopeKey {
     let scope = ScopeKey::new(sandbox.scope, session, place);
-    if options.image.is_none() && options.binds.is_empty() && options.workspace.is_none() {
+    let plain = options.image.is_none() && options.binds.is_empty() && options.workspace.is_none();
+    if plain && options.apart.is_none() {
         return scope;
     }
     let image = options.image.as_deref().unwrap_or_default();
     let place = options.workspace.as_deref().map(|_| place.to_string_lossy()).unwrap_or_default();
-    let variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    let mut variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    if let Some(nonce) = &options.apart {
+        variant = format!("{variant}\napart {nonce}");
+    }
     // The form that keeps all its digits in the container's name.
     ScopeKey::Of(format!("{scope}:variant:workspace:{}", session::digest(&variant)))
 }

@@ -34,6 +34,7 @@ pub struct SandboxOptions {
     pub(super) binds: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) road: RoadChoice,
+    pub(super) apart: Option<String>,
     pub(super) var: Var,
 }
 
@@ -49,6 +50,7 @@ impl std::fmt::Debug for SandboxOptions {
             .field("workspace", &self.workspace)
             .field("binds", &self.binds)
             .field("road", &self.road)
+            .field("apart", &self.apart)
             .finish_non_exhaustive()
     }
 }
@@ -66,6 +68,7 @@ impl Default for SandboxOptions {
             binds: Vec::new(),
             env: Vec::new(),
             road: RoadChoice::Auto,
+            apart: None,
             var: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -144,11 +147,24 @@ impl SandboxOptions {
         self
     }
 
+    /// A sandbox of the same configuration that shares nothing with any other: whoever gives another `nonce` gets
+    /// another one, with a workspace of its own where creel makes the workspace.
+    #[must_use]
+    pub fn apart(mut self, nonce: impl Into<String>) -> Self {
+        self.apart = Some(nonce.into());
+        self
+    }
+
     /// Where variables are looked up, instead of the process's own environment.
     #[must_use]
     pub fn vars(mut self, var: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         self.var = Arc::new(var);
         self
+    }
+
+    /// The engine's address, where one was given.
+    pub fn engine_address(&self) -> Option<String> {
+        self.engine.clone()
     }
 
     /// What [`Self::open`] would ask an engine for. Nothing is written, made or asked.

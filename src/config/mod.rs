@@ -19,6 +19,7 @@
 //! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
+//! | [`legacy`] | keys of former versions, rewritten in place |
 //! | [`schema`] | the JSON Schema |
 //! | `subject` | which agent and session are meant |
 
@@ -30,6 +31,7 @@ pub mod env;
 mod error;
 pub mod exec;
 pub mod index;
+pub mod legacy;
 pub mod limits;
 pub mod locate;
 pub mod network;
@@ -126,6 +128,11 @@ impl Config {
             global_sessions,
             channels,
         })
+    }
+
+    /// The file as it was read.
+    pub fn document(&self) -> &Document {
+        &self.document
     }
 
     /// Where a key (`agents.defaults.sandbox.docker.binds[0]`) is written.
