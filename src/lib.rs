@@ -34,6 +34,8 @@ pub mod wire;
 #[cfg(feature = "host")]
 pub mod approvals;
 #[cfg(feature = "host")]
+pub mod audit;
+#[cfg(feature = "host")]
 pub mod cli;
 #[cfg(feature = "host")]
 pub mod client;

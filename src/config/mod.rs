@@ -236,6 +236,18 @@ impl Config {
         names.into_iter().cloned().collect()
     }
 
+    /// Every known tool by name, then each MCP server as a whole: what it offers is known only to itself.
+    pub fn known_tools(&self) -> Vec<policy::Tool> {
+        use policy::{Tool, mcp, tables};
+        let mut names: Vec<&str> = tables::known().collect();
+        names.sort_unstable();
+        let servers = self.mcp_servers();
+        let servers = mcp::server_names(servers.iter().map(String::as_str));
+        let known = |name| if name == tables::CANVAS { Tool::owned(name, name) } else { Tool::new(name) };
+        let server = |name: &String| Tool::owned(&format!("{name}__*"), tables::MCP_OWNER);
+        names.into_iter().map(known).chain(servers.iter().map(server)).collect()
+    }
+
     /// The lists that hold in an agent's sandbox.
     pub fn sandbox_tools(&self, id: &AgentId) -> policy::SandboxTools {
         let agent = self.agent_tools(id).map(|tools| &tools.sandbox);
