@@ -55,7 +55,8 @@ fn container(one: &BrowserContainer) -> Vec<Finding> {
     let name = &one.name;
     let again = format!("docker rm -f {name}; the agent host makes it anew");
     let mut all = Vec::new();
-    let label = |name: &str| one.labels.get(name).map(String::as_str).filter(|value| !value.trim().is_empty());
+    let label =
+        |name: &str| one.labels.get(name).map(String::as_str).filter(|value| !value.trim().is_empty());
     if label(HASH).is_none() {
         all.push(Finding::new(
             "sandbox.browser_container.hash_label_missing",
@@ -75,7 +76,8 @@ fn container(one: &BrowserContainer) -> Vec<Finding> {
             again.clone(),
         ));
     }
-    let open: Vec<&str> = one.published.iter().map(String::as_str).filter(|place| !is_loopback(place)).collect();
+    let open: Vec<&str> =
+        one.published.iter().map(String::as_str).filter(|place| !is_loopback(place)).collect();
     if !open.is_empty() {
         all.push(Finding::new(
             "sandbox.browser_container.non_loopback_publish",

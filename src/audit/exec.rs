@@ -17,7 +17,9 @@ pub(super) fn written(document: &Document) -> Vec<Finding> {
     let root = document.root();
     let wants = |block: &Value| at(block, &["exec", "host"]).and_then(Value::as_str) == Some("sandbox");
     let mut all = Vec::new();
-    let default_off = at(root, &["agents", "defaults", "sandbox", "mode"]).and_then(Value::as_str).unwrap_or("off") == "off";
+    let default_off =
+        at(root, &["agents", "defaults", "sandbox", "mode"]).and_then(Value::as_str).unwrap_or("off")
+            == "off";
     if default_off && root.get("tools").is_some_and(wants) {
         all.push(no_sandbox(
             document,
@@ -36,7 +38,10 @@ pub(super) fn written(document: &Document) -> Vec<Finding> {
         if stranded.len() > NAMED {
             names.push("…");
         }
-        let detail = format!("agents {} send commands to a sandbox, and their mode is off: they are refused", names.join(", "));
+        let detail = format!(
+            "agents {} send commands to a sandbox, and their mode is off: they are refused",
+            names.join(", ")
+        );
         all.push(no_sandbox(document, "tools.exec.host_sandbox_no_sandbox_agents", key, &detail));
     }
     all
@@ -44,7 +49,8 @@ pub(super) fn written(document: &Document) -> Vec<Finding> {
 
 fn no_sandbox(document: &Document, check: &str, key: &str, detail: &str) -> Finding {
     let fix = "set sandbox.mode to non-main or all, or exec.host to auto";
-    Finding::new(check, Severity::Warn, "Commands want a sandbox that is switched off", detail, fix).at(document, key)
+    Finding::new(check, Severity::Warn, "Commands want a sandbox that is switched off", detail, fix)
+        .at(document, key)
 }
 
 /// The agents by id, the default one first.
@@ -90,7 +96,9 @@ pub(super) fn merged(config: &Config, document: &Document, places: &Places) -> V
                     "tools.exec.security_full_configured",
                     Severity::Warn,
                     "Commands run on the host without a question",
-                    format!("agent {id}: security is full, nobody is asked, and not every session has a sandbox"),
+                    format!(
+                        "agent {id}: security is full, nobody is asked, and not every session has a sandbox"
+                    ),
                     "set sandbox.mode to all, or exec.mode to ask",
                 )
                 .at(document, "tools.exec"),

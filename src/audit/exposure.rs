@@ -23,7 +23,8 @@ pub(super) fn checks(config: &Config, document: &Document, places: &Places) -> V
     let root = document.root();
     let (open, signals) = channels(root);
     let mut all = Vec::new();
-    let risks: Vec<Risk> = exec::agents(config).iter().filter_map(|id| risk(config, document, places, id)).collect();
+    let risks: Vec<Risk> =
+        exec::agents(config).iter().filter_map(|id| risk(config, document, places, id)).collect();
     if let Some(first) = open.first() {
         let who = open.join(", ");
         if elevated::is_on(root) {
@@ -47,7 +48,11 @@ pub(super) fn checks(config: &Config, document: &Document, places: &Places) -> V
                     "security.exposure.open_groups_with_control_plane_tools",
                     Severity::Critical,
                     "Anybody can write to an agent that controls others",
-                    format!("open: {who}; agents {} have tools of {}", control.join(", "), CONTROL.join(", ")),
+                    format!(
+                        "open: {who}; agents {} have tools of {}",
+                        control.join(", "),
+                        CONTROL.join(", ")
+                    ),
                     "set the policy to allowlist, or deny these tools",
                 )
                 .at(document, first),
@@ -110,7 +115,8 @@ fn risk(config: &Config, document: &Document, places: &Places, id: &AgentId) -> 
         let path = crate::config::KeyPath::parse(&agent.key).ok()?;
         at(path.look_up(root)?, &["tools", "fs", "workspaceOnly"])
     });
-    let workspace_only = own.or_else(|| at(root, &["tools", "fs", "workspaceOnly"])) == Some(&Value::Bool(true));
+    let workspace_only =
+        own.or_else(|| at(root, &["tools", "fs", "workspaceOnly"])) == Some(&Value::Bool(true));
     Some(Risk {
         agent: id.to_string(),
         runtime: !sandboxed && RUNTIME.iter().any(|name| has(&name)),

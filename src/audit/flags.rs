@@ -57,8 +57,12 @@ fn walk(value: &Value, key: String, depth: usize, found: &mut Vec<(String, Strin
                 let key = member(&key, name);
                 let dangerous = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
                 let told = match value {
-                    Value::Bool(true) if dangerous || TRUE.contains(&name.as_str()) => Some("true".to_owned()),
-                    Value::Array(list) if dangerous && !list.is_empty() => Some(format!("{} entries", list.len())),
+                    Value::Bool(true) if dangerous || TRUE.contains(&name.as_str()) => {
+                        Some("true".to_owned())
+                    }
+                    Value::Array(list) if dangerous && !list.is_empty() => {
+                        Some(format!("{} entries", list.len()))
+                    }
                     _ => None,
                 };
                 match told {

@@ -41,8 +41,12 @@ pub async fn ask_browsers(discovery: &Discovery, limit: Duration) -> BrowserLook
         Ok(Some(all)) => {
             let live = all.into_iter().filter(|one| one.running);
             BrowserLook::Live(
-                live.map(|one| BrowserContainer { name: one.name, labels: one.labels, published: one.published })
-                    .collect(),
+                live.map(|one| BrowserContainer {
+                    name: one.name,
+                    labels: one.labels,
+                    published: one.published,
+                })
+                .collect(),
             )
         }
     }

@@ -51,15 +51,19 @@ fn refused_bind(document: &Document, bind: &BindError) -> Option<Finding> {
         BindRefusal::Syntax(BindSyntax::NotAbsolute(_)) => {
             ("sandbox.bind_mount_non_absolute", Severity::Warn, "A bind has no absolute source")
         }
-        BindRefusal::Denied(_) if socket => {
-            ("sandbox.dangerous_bind_mount", Severity::Critical, "A bind gives the engine's socket away: that is root on the host")
-        }
+        BindRefusal::Denied(_) if socket => (
+            "sandbox.dangerous_bind_mount",
+            Severity::Critical,
+            "A bind gives the engine's socket away: that is root on the host",
+        ),
         BindRefusal::SpecialFile(_) => {
             ("sandbox.dangerous_bind_mount", Severity::Critical, "A bind gives a socket or device away")
         }
-        BindRefusal::Denied(_) => {
-            ("sandbox.dangerous_bind_mount", Severity::Critical, "A bind gives a denied path of the host away")
-        }
+        BindRefusal::Denied(_) => (
+            "sandbox.dangerous_bind_mount",
+            Severity::Critical,
+            "A bind gives a denied path of the host away",
+        ),
         _ => return None,
     };
     let fix = crate::error::Diagnose::report(bind).fix;
@@ -107,7 +111,8 @@ fn profiles(document: &Document, layer: &Layer<'_>) -> Vec<Finding> {
 fn credentials(document: &Document, layer: &Layer<'_>) -> Option<Finding> {
     let key = format!("{}.sandbox.docker.env", layer.key);
     let vars = at(layer.block, &["sandbox", "docker", "env"])?.as_object()?;
-    let names: Vec<&str> = vars.keys().map(|name| name.trim()).filter(|name| env::secret(name).is_some()).collect();
+    let names: Vec<&str> =
+        vars.keys().map(|name| name.trim()).filter(|name| env::secret(name).is_some()).collect();
     (!names.is_empty()).then(|| {
         Finding::new(
             "sandbox.env_credentials",

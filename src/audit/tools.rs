@@ -49,9 +49,9 @@ pub(super) fn findings(removed: &[Removed], document: &Document) -> Vec<Finding>
         )
         .at(document, &entry.config_key)
     };
-    let all = removed.iter().flat_map(|removed| {
-        removed.entries.iter().map(move |entry| one(&removed.agent_id, entry))
-    });
+    let all = removed
+        .iter()
+        .flat_map(|removed| removed.entries.iter().map(move |entry| one(&removed.agent_id, entry)));
     all.collect()
 }
 
@@ -62,9 +62,11 @@ pub(super) fn minimal_overridden(document: &Document) -> Vec<Finding> {
         return Vec::new();
     }
     let one = |layer: raw::Layer<'_>| {
-        let profile = at(layer.block, &["tools", "profile"])?.as_str().filter(|profile| *profile != "minimal")?;
+        let profile =
+            at(layer.block, &["tools", "profile"])?.as_str().filter(|profile| *profile != "minimal")?;
         let key = format!("{}.tools.profile", layer.key);
-        let detail = format!("tools.profile is minimal, and agent {} has {profile}", layer.agent.unwrap_or_default());
+        let detail =
+            format!("tools.profile is minimal, and agent {} has {profile}", layer.agent.unwrap_or_default());
         Some(
             Finding::new(
                 "tools.profile_minimal_overridden",

@@ -46,7 +46,8 @@ pub(super) async fn run(
 /// Comes when somebody asks for an end; where signals cannot be listened to, never.
 async fn interrupted() {
     let listen = |kind| signal(kind).ok();
-    let all = (listen(SignalKind::interrupt()), listen(SignalKind::terminate()), listen(SignalKind::hangup()));
+    let all =
+        (listen(SignalKind::interrupt()), listen(SignalKind::terminate()), listen(SignalKind::hangup()));
     match all {
         (Some(mut interrupt), Some(mut terminate), Some(mut hangup)) => {
             tokio::select! {
@@ -82,7 +83,8 @@ fn print(proof: &Proof, paint: Paint) {
         }
         rows = rest;
     }
-    let gaps: Vec<String> = proof.hardening.gaps().map(|gap| format!("{}: {}", gap.title(), gap.observed)).collect();
+    let gaps: Vec<String> =
+        proof.hardening.gaps().map(|gap| format!("{}: {}", gap.title(), gap.observed)).collect();
     if !gaps.is_empty() {
         say(&format!("\nread back from the kernel, not enforced: {}", gaps.join("; ")));
     }

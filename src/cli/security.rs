@@ -59,13 +59,15 @@ async fn look(common: &Common) -> Result<Report, Failure> {
     let located = config::locate(common.config.as_deref(), &var, &state);
     // A file that cannot be read or used is a finding; the rest is audited.
     let text = document::read(&located);
-    let text = text.map(Option::unwrap_or_default).map(|text| if text.is_empty() { "{}".to_owned() } else { text });
+    let text =
+        text.map(Option::unwrap_or_default).map(|text| if text.is_empty() { "{}".to_owned() } else { text });
     let config = text.as_deref().map_err(Clone::clone).and_then(|text| {
         let config = Config::parse(text, &located.path, &var)?;
         config.check_all(&places).map(|()| config)
     });
     let parsed = text.ok().and_then(|text| Document::parse(&text, &located.path).ok());
-    let binds = parsed.as_ref().map(|document| audit::judge_binds(document, &places, &var)).unwrap_or_default();
+    let binds =
+        parsed.as_ref().map(|document| audit::judge_binds(document, &places, &var)).unwrap_or_default();
     let browsers =
         audit::ask_browsers(&Discovery::from_process(common.engine.clone()), audit::BROWSER_TIME).await;
     Ok(audit::audit(&Input {

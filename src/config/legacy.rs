@@ -34,7 +34,12 @@ pub fn find(root: &Value) -> Vec<Legacy> {
         }
         if block.get("browser").and_then(|browser| browser.get("enableNoVnc")).is_some() {
             let now = format!("{key}.browser.noVncEnabled");
-            found.push(Legacy { key: format!("{key}.browser.enableNoVnc"), now, accepted: true, clear: true });
+            found.push(Legacy {
+                key: format!("{key}.browser.enableNoVnc"),
+                now,
+                accepted: true,
+                clear: true,
+            });
         }
     }
     let agents = root.get("agents");
@@ -60,7 +65,10 @@ fn sandboxes(root: &Value) -> Vec<(String, &Value)> {
     owners.extend(named.map(|(name, block)| (member("agents.entries", name), block)));
     let listed = agents.get("list").and_then(Value::as_array).into_iter().flatten().enumerate();
     owners.extend(listed.map(|(at, block)| (element("agents.list", at), block)));
-    owners.into_iter().filter_map(|(key, block)| Some((format!("{key}.sandbox"), block.get("sandbox")?))).collect()
+    owners
+        .into_iter()
+        .filter_map(|(key, block)| Some((format!("{key}.sandbox"), block.get("sandbox")?)))
+        .collect()
 }
 
 /// The list's blocks by id; `None` where an id is missing or doubled.
@@ -171,7 +179,7 @@ mod tests {
         for (before, after) in [
             (
                 "{ agents: { defaults: { sandbox: { perSession: true /* why */, mode: 'all' } } } }",
-                "{ agents: { defaults: { sandbox: { /* why */ mode: 'all', scope: \"session\" } } } }",
+                "{ agents: { defaults: { sandbox: { /* why */mode: 'all', scope: \"session\" } } } }",
             ),
             (
                 "{ agents: { defaults: { sandbox: {\n  // kept\n  perSession: false,\n  scope: 'agent',\n} } } }",
@@ -184,7 +192,10 @@ mod tests {
         ] {
             let got = rewrite(before).unwrap();
             let plain = |text: &str| text.replace("{  }", "{ }");
-            assert_eq!(plain(&got).split_whitespace().collect::<Vec<_>>(), after.split_whitespace().collect::<Vec<_>>());
+            assert_eq!(
+                plain(&got).split_whitespace().collect::<Vec<_>>(),
+                after.split_whitespace().collect::<Vec<_>>()
+            );
             assert_eq!(rewrite(&got).unwrap(), got, "a second time changes nothing");
         }
     }

@@ -48,9 +48,12 @@ pub(super) fn checks(look: &ConfigLook) -> Vec<Finding> {
     }
     for path in &look.registry_files {
         all.push(
-            Finding::note("state.registry-file", format!("{} is a registry of a former version", path.display()))
-                .rule("built-in: the engine's labels are the truth")
-                .fix("creel does not read it; OpenClaw's own doctor migrates it"),
+            Finding::note(
+                "state.registry-file",
+                format!("{} is a registry of a former version", path.display()),
+            )
+            .rule("built-in: the engine's labels are the truth")
+            .fix("creel does not read it; OpenClaw's own doctor migrates it"),
         );
     }
     if let Ok(config) = &look.config {
@@ -77,7 +80,11 @@ fn problems(look: &ConfigLook) -> Vec<Finding> {
     all.extend(look.refused_binds.iter().map(|one| of_problem("config.bind-refused", one)));
     if all.is_empty() {
         let file = look.file.display();
-        let what = if look.present { format!("{file} is sound") } else { format!("{file} does not exist: defaults hold") };
+        let what = if look.present {
+            format!("{file} is sound")
+        } else {
+            format!("{file} does not exist: defaults hold")
+        };
         all.push(Finding::ok("config.sound", what));
     }
     all
@@ -217,9 +224,12 @@ fn modes(first: &ResolvedSandbox, sandboxes: &[ResolvedSandbox]) -> Vec<Finding>
         sandboxes.iter().filter(|one| one.mode == Mode::Off).map(|one| one.agent.as_str()).collect();
     if !off.is_empty() {
         all.push(
-            Finding::note("config.sandbox-off", format!("sessions run outside a sandbox (agents: {})", off.join(", ")))
-                .rule(first.key("mode").unwrap_or("agents.defaults.sandbox.mode").to_owned())
-                .fix("creel config set agents.defaults.sandbox.mode non-main"),
+            Finding::note(
+                "config.sandbox-off",
+                format!("sessions run outside a sandbox (agents: {})", off.join(", ")),
+            )
+            .rule(first.key("mode").unwrap_or("agents.defaults.sandbox.mode").to_owned())
+            .fix("creel config set agents.defaults.sandbox.mode non-main"),
         );
     }
     for one in sandboxes.iter().filter(|one| !matches!(one.backend_id().as_str(), "docker" | "podman")) {
@@ -266,8 +276,16 @@ mod tests {
         for (text, id, severity) in [
             ("{agents: {", "config.unreadable", Severity::Error),
             ("{agents: {defaults: {sandbox: {mode: 'al'}}}}", "config.problem", Severity::Error),
-            ("{agents: {defaults: {sandbox: {docker: {env: {'a-b': 'x'}}}}}}", "config.env-invalid", Severity::Error),
-            ("{agents: {defaults: {sandbox: {docker: {binds: ['rel:/x']}}}}}", "config.bind-refused", Severity::Error),
+            (
+                "{agents: {defaults: {sandbox: {docker: {env: {'a-b': 'x'}}}}}}",
+                "config.env-invalid",
+                Severity::Error,
+            ),
+            (
+                "{agents: {defaults: {sandbox: {docker: {binds: ['rel:/x']}}}}}",
+                "config.bind-refused",
+                Severity::Error,
+            ),
             (
                 "{agents: {defaults: {sandbox: {scope: 'shared'}}, entries: {a: {sandbox: {docker: {cpus: 1}, prune: {}}}}}}",
                 "config.shared-override-ignored",
@@ -278,12 +296,17 @@ mod tests {
                 "config.mcp-not-in-sandbox",
                 Severity::Warning,
             ),
-            ("{agents: {defaults: {sandbox: {mode: 'all', backend: 'ssh'}}}}", "config.backend", Severity::Error),
+            (
+                "{agents: {defaults: {sandbox: {mode: 'all', backend: 'ssh'}}}}",
+                "config.backend",
+                Severity::Error,
+            ),
         ] {
             assert_eq!(bad(text), [(id.to_owned(), severity)], "{text}");
         }
         let both = bad("{agents: {defaults: {sandbox: {perSession: true}}}}");
-        let wanted = ["config.legacy-refused", "config.legacy-key"].map(|id| (id.to_owned(), Severity::Error));
+        let wanted =
+            ["config.legacy-refused", "config.legacy-key"].map(|id| (id.to_owned(), Severity::Error));
         assert_eq!(both, wanted);
     }
 

@@ -23,18 +23,27 @@ pub(super) fn checks(look: &EngineLook, used: bool) -> Vec<Finding> {
     let Some(facts) = facts else { return all };
     all.push(Finding::ok(
         "engine.found",
-        format!("{} {} (API {}) at {} ({})", facts.kind, facts.version, facts.api_version, facts.endpoint, facts.origin),
+        format!(
+            "{} {} (API {}) at {} ({})",
+            facts.kind, facts.version, facts.api_version, facts.endpoint, facts.origin
+        ),
     ));
-    all.extend(look.tried.iter().map(|attempt| Finding::note("engine.tried", format!("tried before: {attempt}"))));
+    all.extend(
+        look.tried.iter().map(|attempt| Finding::note("engine.tried", format!("tried before: {attempt}"))),
+    );
     if !facts.local {
         all.push(
-            Finding::error("engine.remote", format!("the engine at {} is on another machine", facts.endpoint))
-                .rule("built-in: init needs a shared file system")
-                .fix("use the engine of this machine, over its unix socket"),
+            Finding::error(
+                "engine.remote",
+                format!("the engine at {} is on another machine", facts.endpoint),
+            )
+            .rule("built-in: init needs a shared file system")
+            .fix("use the engine of this machine, over its unix socket"),
         );
     }
     let Some(can) = &look.capabilities else { return all };
-    let has = |name: &str| can.security_options.iter().any(|option| option.split(',').any(|part| part == name));
+    let has =
+        |name: &str| can.security_options.iter().any(|option| option.split(',').any(|part| part == name));
     let rule = "built-in: what is not enforced refuses the sandbox";
     if has("name=seccomp") {
         all.push(Finding::ok("engine.seccomp", "system calls are filtered by the engine's profile"));
@@ -46,7 +55,10 @@ pub(super) fn checks(look: &EngineLook, used: bool) -> Vec<Finding> {
         );
     }
     if !has("name=apparmor") {
-        all.push(Finding::note("engine.apparmor", "the engine uses no AppArmor; the other measures hold without it"));
+        all.push(Finding::note(
+            "engine.apparmor",
+            "the engine uses no AppArmor; the other measures hold without it",
+        ));
     }
     let limits = [
         ("memory", can.memory_limit),
@@ -56,7 +68,8 @@ pub(super) fn checks(look: &EngineLook, used: bool) -> Vec<Finding> {
     ];
     let missing: Vec<&str> = limits.iter().filter(|limit| !limit.1).map(|limit| limit.0).collect();
     if missing.is_empty() {
-        let what = format!("limits are enforced (control groups v{}, {})", can.cgroup_version, can.cgroup_driver);
+        let what =
+            format!("limits are enforced (control groups v{}, {})", can.cgroup_version, can.cgroup_driver);
         all.push(Finding::ok("engine.limits", what));
     } else {
         let what = format!("the engine cannot limit {}", missing.join(", "));
@@ -82,9 +95,10 @@ pub(super) fn images(images: &[ImageLook], used: bool) -> Vec<Finding> {
 
 fn one(image: &ImageLook, used: bool) -> Finding {
     let ImageLook { reference, agents, recipe, .. } = image;
-    let rule = image.rule.clone().unwrap_or_else(|| {
-        "agents.defaults.sandbox.docker.image (built-in value)".to_owned()
-    });
+    let rule = image
+        .rule
+        .clone()
+        .unwrap_or_else(|| "agents.defaults.sandbox.docker.image (built-in value)".to_owned());
     let who = agents.join(", ");
     let build = recipe.map(|name| format!("creel images build {name}"));
     if !image.present {
@@ -128,8 +142,17 @@ mod tests {
 
     #[test]
     fn a_missing_engine_matters_where_sandboxes_are_used() {
-        let attempt = Attempt { endpoint: "unix:///a".to_owned(), origin: Origin::System, failure: "no such socket".to_owned() };
-        let error = Report { code: "CRL-ENGINE-001", message: "none".to_owned(), rule: None, fix: "start one".to_owned() };
+        let attempt = Attempt {
+            endpoint: "unix:///a".to_owned(),
+            origin: Origin::System,
+            failure: "no such socket".to_owned(),
+        };
+        let error = Report {
+            code: "CRL-ENGINE-001",
+            message: "none".to_owned(),
+            rule: None,
+            fix: "start one".to_owned(),
+        };
         let look = EngineLook { tried: vec![attempt], error: Some(error), ..EngineLook::default() };
         for (used, severity) in [(false, Severity::Note), (true, Severity::Error)] {
             let all = checks(&look, used);
@@ -152,7 +175,10 @@ mod tests {
         let all = checks(&found(true, full.clone()), true);
         assert!(all.iter().all(|finding| finding.severity == Severity::Ok), "{all:?}");
         let poor = Capabilities { pids_limit: false, security_options: Vec::new(), ..full };
-        let all = severities(&checks(&found(false, poor), true)).iter().map(|one| format!("{one:?}")).collect::<String>();
+        let all = severities(&checks(&found(false, poor), true))
+            .iter()
+            .map(|one| format!("{one:?}"))
+            .collect::<String>();
         for part in [
             "(\"engine.remote\", Error)",
             "(\"engine.seccomp\", Error)",
@@ -174,7 +200,10 @@ mod tests {
             recipe: Some("minimal"),
         };
         let missing = images(std::slice::from_ref(&image), true).remove(0);
-        assert_eq!((missing.id, missing.severity, missing.fix.as_str()), ("image.missing", Severity::Error, "creel images build minimal"));
+        assert_eq!(
+            (missing.id, missing.severity, missing.fix.as_str()),
+            ("image.missing", Severity::Error, "creel images build minimal")
+        );
         let old = ImageLook { present: true, outdated: true, ..image.clone() };
         assert_eq!(images(&[old], true)[0].id, "image.outdated");
         let other = ImageLook { recipe: None, reference: "debian:12".to_owned(), ..image };

@@ -119,8 +119,11 @@ fn state(root: &Path) -> StateLook {
 async fn ask(discovery: &Discovery) -> (EngineLook, Option<Engine>) {
     match Engine::discover(discovery).await {
         Ok(engine) => {
-            let mut look =
-                EngineLook { tried: engine.facts().tried.clone(), facts: Some(engine.facts().clone()), ..EngineLook::default() };
+            let mut look = EngineLook {
+                tried: engine.facts().tried.clone(),
+                facts: Some(engine.facts().clone()),
+                ..EngineLook::default()
+            };
             match engine.capabilities().await {
                 Ok(capabilities) => look.capabilities = Some(capabilities.clone()),
                 Err(error) => look.error = Some(error.report()),
@@ -155,8 +158,8 @@ async fn images(look: &ConfigLook, engine: &Engine) -> Vec<ImageLook> {
     for image in by_reference.values_mut() {
         if let Ok(Some(found)) = engine.image(&image.reference).await {
             image.present = true;
-            image.outdated =
-                Recipe::of_reference(&image.reference).is_some_and(|recipe| image::is_outdated(recipe, &found));
+            image.outdated = Recipe::of_reference(&image.reference)
+                .is_some_and(|recipe| image::is_outdated(recipe, &found));
         }
     }
     by_reference.into_values().collect()

@@ -7,7 +7,9 @@ const STATE: &str = "CREEL_STATE_DIR";
 
 pub(super) fn checks(facts: &Facts) -> Vec<Finding> {
     let mut all = vec![match &facts.init {
-        Ok(path) => Finding::ok("init.found", format!("creel-init is static and can be PID 1: {}", path.display())),
+        Ok(path) => {
+            Finding::ok("init.found", format!("creel-init is static and can be PID 1: {}", path.display()))
+        }
         Err(report) => {
             let finding = Finding::error("init.unusable", report.message.clone()).fix(report.fix.clone());
             finding.rule(report.rule.clone().unwrap_or_default())
@@ -22,9 +24,12 @@ fn state(look: &StateLook) -> Vec<Finding> {
     let root = look.root.display();
     if look.noexec {
         all.push(
-            Finding::error("state.noexec", format!("{root} is on a file system mounted noexec: creel-init cannot be started from there"))
-                .rule(STATE)
-                .fix("set CREEL_STATE_DIR to a directory on a file system that allows execution"),
+            Finding::error(
+                "state.noexec",
+                format!("{root} is on a file system mounted noexec: creel-init cannot be started from there"),
+            )
+            .rule(STATE)
+            .fix("set CREEL_STATE_DIR to a directory on a file system that allows execution"),
         );
     }
     if look.read_only {
@@ -69,8 +74,16 @@ mod tests {
         for (look, id, severity) in [
             (StateLook { noexec: true, ..good.clone() }, "state.noexec", Severity::Error),
             (StateLook { read_only: true, ..good.clone() }, "state.read-only", Severity::Error),
-            (StateLook { foreign: vec![("/s/creel".into(), 7)], ..good.clone() }, "state.owner", Severity::Error),
-            (StateLook { open: vec![("/s/creel".into(), 0o755)], ..good.clone() }, "state.mode", Severity::Warning),
+            (
+                StateLook { foreign: vec![("/s/creel".into(), 7)], ..good.clone() },
+                "state.owner",
+                Severity::Error,
+            ),
+            (
+                StateLook { open: vec![("/s/creel".into(), 0o755)], ..good.clone() },
+                "state.mode",
+                Severity::Warning,
+            ),
         ] {
             let all = state(&look);
             assert_eq!((all.len(), all[0].id, all[0].severity), (1, id, severity));

@@ -7,12 +7,16 @@ use crate::sandbox::Listed;
 
 pub(super) fn checks(facts: &Facts) -> Vec<Finding> {
     let Some(listed) = &facts.sandboxes else { return Vec::new() };
-    let agents: Option<Vec<String>> = facts.config.config.as_ref().ok().map(|config| {
-        configuration::agents(config).iter().map(ToString::to_string).collect()
-    });
+    let agents: Option<Vec<String>> = facts
+        .config
+        .config
+        .as_ref()
+        .ok()
+        .map(|config| configuration::agents(config).iter().map(ToString::to_string).collect());
     let mut all: Vec<Finding> = listed.iter().flat_map(|one| container(one, agents.as_deref())).collect();
     for (name, agent, drift) in &facts.drift {
-        let what = format!("sandbox {name} (agent {agent}) is older than the configuration: {}", drift.join("; "));
+        let what =
+            format!("sandbox {name} (agent {agent}) is older than the configuration: {}", drift.join("; "));
         all.push(
             Finding::warning("sandbox.drifted", what)
                 .rule("built-in: a sandbox in use is not replaced")
@@ -48,9 +52,12 @@ fn container(one: &Listed, agents: Option<&[String]>) -> Vec<Finding> {
     }
     if one.image_match == Some(false) {
         all.push(
-            Finding::warning("sandbox.image-older", format!("sandbox {name} was made from an older {}", one.image))
-                .rule("agents.defaults.sandbox.docker.image")
-                .fix(format!("creel sandbox stop {name}; the next command makes it anew")),
+            Finding::warning(
+                "sandbox.image-older",
+                format!("sandbox {name} was made from an older {}", one.image),
+            )
+            .rule("agents.defaults.sandbox.docker.image")
+            .fix(format!("creel sandbox stop {name}; the next command makes it anew")),
         );
     }
     let owner = one.session_key.strip_prefix("agent:").and_then(|rest| rest.split(':').next());
@@ -58,9 +65,12 @@ fn container(one: &Listed, agents: Option<&[String]>) -> Vec<Finding> {
         && !agents.iter().any(|agent| agent == owner)
     {
         all.push(
-            Finding::warning("sandbox.orphaned", format!("sandbox {name} belongs to agent {owner}, which is not configured"))
-                .rule("agents.entries")
-                .fix(format!("creel sandbox stop {name}")),
+            Finding::warning(
+                "sandbox.orphaned",
+                format!("sandbox {name} belongs to agent {owner}, which is not configured"),
+            )
+            .rule("agents.entries")
+            .fix(format!("creel sandbox stop {name}")),
         );
     }
     all

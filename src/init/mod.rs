@@ -51,7 +51,9 @@ enum Call {
 #[derive(Debug, thiserror::Error)]
 enum InitError {
     /// The arguments make no sense.
-    #[error("usage: creel-init pid1 --meet DIR [--idle SECONDS] | creel-init probe … | creel-init control spawn|pipe …")]
+    #[error(
+        "usage: creel-init pid1 --meet DIR [--idle SECONDS] | creel-init probe … | creel-init control spawn|pipe …"
+    )]
     Usage,
     /// A system call failed.
     #[error("{0}: {1}")]

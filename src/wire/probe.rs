@@ -270,12 +270,7 @@ mod tests {
     use super::*;
 
     fn one(subject: &str, outcome: Outcome, detail: &str) -> Tried {
-        Tried {
-            attempt: Attempt::Write,
-            subject: subject.to_owned(),
-            outcome,
-            detail: detail.to_owned(),
-        }
+        Tried { attempt: Attempt::Write, subject: subject.to_owned(), outcome, detail: detail.to_owned() }
     }
 
     fn text(lines: &[Tried]) -> String {

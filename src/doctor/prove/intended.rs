@@ -84,7 +84,8 @@ impl Intended {
 
     /// The arguments of the probe.
     pub(super) fn arguments(&self, nonce: &str) -> Vec<String> {
-        let mut args = vec![INIT_TARGET.to_owned(), "probe".to_owned(), "--nonce".to_owned(), nonce.to_owned()];
+        let mut args =
+            vec![INIT_TARGET.to_owned(), "probe".to_owned(), "--nonce".to_owned(), nonce.to_owned()];
         let mut add = |flag: &str, value: &str| args.extend([flag.to_owned(), value.to_owned()]);
         for path in self.written() {
             add("--write", path);
@@ -202,10 +203,9 @@ impl Intended {
             Attempt::Write if subject == INIT_TARGET || subject == MEET_TARGET => "",
             Attempt::Write if mounted(&self.read_only) || mounted(&self.writable) => "workspaceAccess",
             Attempt::Write => "docker.readOnlyRoot",
-            Attempt::Interfaces
-            | Attempt::Route
-            | Attempt::AbstractSockets
-            | Attempt::EnginePort => "docker.network",
+            Attempt::Interfaces | Attempt::Route | Attempt::AbstractSockets | Attempt::EnginePort => {
+                "docker.network"
+            }
             Attempt::UserId
             | Attempt::Capabilities
             | Attempt::ChangeRoot
@@ -216,6 +216,9 @@ impl Intended {
             Attempt::HostPath | Attempt::EngineSocket => "docker.binds",
             _ => "",
         };
+        if attempt == Attempt::Namespace && !Self::must_differ(subject) {
+            return "built-in: the engine decides whether it is shared".to_owned();
+        }
         if setting.is_empty() {
             return "built-in: no key opens this".to_owned();
         }

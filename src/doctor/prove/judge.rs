@@ -167,7 +167,9 @@ fn seen(intended: &Intended, attempt: Attempt, subject: &str, detail: &str) -> (
                 (same, _) => ("not the host's".to_owned(), of(!same)),
             }
         }
-        Attempt::Processes => ("the sandbox's own".to_owned(), number.map_or(Verdict::Unknown, |_| Verdict::Held)),
+        Attempt::Processes => {
+            ("the sandbox's own".to_owned(), number.map_or(Verdict::Unknown, |_| Verdict::Held))
+        }
         Attempt::Capabilities => {
             let dropped = prove::capability_mask(&intended.cap_drop);
             let (Some(dropped), Ok(bits)) = (dropped, u64::from_str_radix(detail, 16)) else {
@@ -195,9 +197,7 @@ fn interfaces(intended: &Intended, detail: &str) -> (String, Verdict) {
     }
     let only = prove::only_loopback(detail.split(','));
     match (intended.isolated(), only) {
-        (true, only) => {
-            ("loopback only".to_owned(), if only { Verdict::Held } else { Verdict::Open })
-        }
+        (true, only) => ("loopback only".to_owned(), if only { Verdict::Held } else { Verdict::Open }),
         (false, true) => (format!("network {}", intended.network), Verdict::Held),
         (false, false) => (format!("network {}", intended.network), Verdict::Allowed),
     }
@@ -234,8 +234,8 @@ fn title(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Write => "write to",
         Attempt::HostPath => "see the host's",
-        Attempt::KernelSetting => "change the kernel's",
-        Attempt::KernelSecret => "read the kernel's",
+        Attempt::KernelSetting => "open the kernel's setting",
+        Attempt::KernelSecret => "read the kernel's secret",
         Attempt::ControlGroup => "make a control group in",
         Attempt::DeviceNode => "make a device in",
         Attempt::Device => "open the device",

@@ -227,3 +227,6 @@ fn clear(dir: &Path) {
         tracing::warn!(dir = %dir.display(), %error, "could not remove the workspace of a proof");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,9 +19,10 @@ pub(super) fn run(teller: &mut Teller) {
     let init = Pid::from_raw(1);
     let root = std::fs::read_dir("/proc/1/root/").map(drop);
     teller.result(Attempt::InitRoot, "/proc/1/root", root.map_err(|error| errno(&error)));
-    for path in ["/proc/1/mem", "/proc/1/environ", "/proc/1/fd"] {
-        let opened = if path == "/proc/1/fd" {
-            std::fs::read_dir(path).map(drop)
+    // The numbers of descriptors may be listed; where one leads may not.
+    for path in ["/proc/1/mem", "/proc/1/environ", "/proc/1/fd/0"] {
+        let opened = if path == "/proc/1/fd/0" {
+            std::fs::read_link(path).map(drop)
         } else if path == "/proc/1/mem" {
             OpenOptions::new().read(true).write(true).open(path).map(drop)
         } else {

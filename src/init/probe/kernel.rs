@@ -64,9 +64,16 @@ fn control_groups(wanted: &Wanted, teller: &mut Teller) {
     all.insert(0, root.to_owned());
     for dir in all {
         let group = dir.join(format!("creel-probe-{}", wanted.nonce));
-        let made = std::fs::create_dir(&group).and_then(|()| std::fs::remove_dir(&group));
-        let result = made.map_err(|error| errno(&error));
-        teller.result(Attempt::ControlGroup, &dir.to_string_lossy(), result);
+        let outcome = match std::fs::create_dir(&group) {
+            Ok(()) => {
+                // The kernel fills a group; a directory that stays empty is only one in the sandbox's own tmpfs.
+                let real = group.join("cgroup.procs").exists();
+                let _ = std::fs::remove_dir(&group);
+                if real { Outcome::Worked } else { Outcome::NoEffect }
+            }
+            Err(error) => outcome(Err(errno(&error))),
+        };
+        teller.tell(Attempt::ControlGroup, &dir.to_string_lossy(), outcome, "");
     }
 }
 
