@@ -15,6 +15,8 @@
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
 //! | `session` | session keys |
+//! | `doctor` | what is wrong and what helps; the boundary tried in a fresh sandbox |
+//! | `audit` | what the configuration opens |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
 //! | `client` | the library's front door: [`Sandbox`] |

@@ -15,7 +15,7 @@ const DEPTH: usize = 64;
 
 pub(super) fn checks(document: &Document) -> Vec<Finding> {
     let mut found = Vec::new();
-    walk(document.root(), String::new(), DEPTH, &mut found);
+    walk(document.root(), "", DEPTH, &mut found);
     let root = document.root();
     let apply_patch = root.pointer("/tools/exec/applyPatch/workspaceOnly");
     if apply_patch == Some(&Value::Bool(false)) {
@@ -49,12 +49,12 @@ pub(super) fn checks(document: &Document) -> Vec<Finding> {
 }
 
 /// Every switch that is on, with its key. Of lists the number of entries is told, not the entries.
-fn walk(value: &Value, key: String, depth: usize, found: &mut Vec<(String, String)>) {
+fn walk(value: &Value, key: &str, depth: usize, found: &mut Vec<(String, String)>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     match value {
         Value::Object(map) => {
             for (name, value) in map {
-                let key = member(&key, name);
+                let key = member(key, name);
                 let dangerous = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
                 let told = match value {
                     Value::Bool(true) if dangerous || TRUE.contains(&name.as_str()) => {
@@ -67,13 +67,13 @@ fn walk(value: &Value, key: String, depth: usize, found: &mut Vec<(String, Strin
                 };
                 match told {
                     Some(told) => found.push((key, told)),
-                    None => walk(value, key, depth, found),
+                    None => walk(value, &key, depth, found),
                 }
             }
         }
         Value::Array(list) => {
             for (place, value) in list.iter().enumerate() {
-                walk(value, element(&key, place), depth, found);
+                walk(value, &element(key, place), depth, found);
             }
         }
         _ => {}

@@ -45,8 +45,8 @@ fn mode_off(document: &Document) -> Vec<Finding> {
 }
 
 fn refused_bind(document: &Document, bind: &BindError) -> Option<Finding> {
-    let judged = bind.judged.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    let socket = judged.ends_with(".sock") || bind.written.contains(".sock:");
+    let ends = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "sock");
+    let socket = bind.judged.as_ref().is_some_and(ends) || bind.written.contains(".sock:");
     let (check, severity, title) = match &*bind.refusal {
         BindRefusal::Syntax(BindSyntax::NotAbsolute(_)) => {
             ("sandbox.bind_mount_non_absolute", Severity::Warn, "A bind has no absolute source")

@@ -175,10 +175,8 @@ mod tests {
         let all = checks(&found(true, full.clone()), true);
         assert!(all.iter().all(|finding| finding.severity == Severity::Ok), "{all:?}");
         let poor = Capabilities { pids_limit: false, security_options: Vec::new(), ..full };
-        let all = severities(&checks(&found(false, poor), true))
-            .iter()
-            .map(|one| format!("{one:?}"))
-            .collect::<String>();
+        let all = checks(&found(false, poor), true);
+        let all = format!("{:?}", severities(&all));
         for part in [
             "(\"engine.remote\", Error)",
             "(\"engine.seccomp\", Error)",

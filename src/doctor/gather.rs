@@ -165,23 +165,45 @@ async fn images(look: &ConfigLook, engine: &Engine) -> Vec<ImageLook> {
     by_reference.into_values().collect()
 }
 
-/// Sandboxes of the agents' main sessions that are older than the configuration.
+/// Sandboxes that are older than the configuration: those of the agents' main sessions, and every other whose scope
+/// names its session.
 async fn drift(around: &Around, facts: &Facts, engine: &Engine) -> Vec<(String, String, Vec<String>)> {
     let Ok(config) = &facts.config.config else { return Vec::new() };
+    let running = || facts.sandboxes.iter().flatten().filter(|one| one.running);
+    let main = configuration::agents(config);
+    let main = main.iter().map(|agent| around.options.clone().agent(agent.as_str()));
+    let named = running().map(|one| around.options.clone().session(session_of(&one.session_key)));
     let mut all: Vec<(String, String, Vec<String>)> = Vec::new();
-    for agent in configuration::agents(config) {
-        let Ok(preview) = around.options.clone().agent(agent.as_str()).preview() else { continue };
+    for options in main.chain(named) {
+        let Ok(preview) = options.preview() else { continue };
         let name = preview.request.name.to_string();
-        let there = facts.sandboxes.iter().flatten().any(|one| one.name == name && one.running);
-        if !there || all.iter().any(|known| known.0 == name) {
+        if !running().any(|one| one.name == name) || all.iter().any(|known| known.0 == name) {
             continue;
         }
         let id = engine.image(&preview.request.image).await.ok().flatten().map(|image| image.id);
         let rootless = sandbox::rootless(&engine.facts().endpoint);
         let stored = sandbox::stored(&preview.state, &preview.request, id.as_deref(), rootless);
         if let Some(stored) = stored.filter(|stored| !stored.drift.is_empty()) {
-            all.push((name, agent.to_string(), stored.drift));
+            all.push((name, preview.request.agent, stored.drift));
         }
     }
     all
+}
+
+/// A scope key without what tells workspaces and variants apart.
+fn session_of(scope: &str) -> &str {
+    let cut = [":workspace:", ":variant:"].iter().filter_map(|mark| scope.find(mark)).min();
+    cut.and_then(|end| scope.get(..end)).unwrap_or(scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::session_of;
+
+    #[test]
+    fn sessions_of_scopes() {
+        assert_eq!(session_of("agent:main:work:workspace:ab12"), "agent:main:work");
+        assert_eq!(session_of("agent:main:work:variant:workspace:ab"), "agent:main:work");
+        assert_eq!(session_of("agent:main:work"), "agent:main:work");
+    }
 }

@@ -31,10 +31,10 @@ pub fn far_reaching_call(name: &str) -> Option<nix::Result<()>> {
         "setns" => (libc::SYS_setns, NONE),
         _ => return None,
     };
-    let [a, b, c, d, e] = args;
+    let [first, second, third, fourth, fifth] = args;
     // SAFETY: every pointer among the arguments is null or an address that is never mapped, and is only read by the
     // kernel, which answers EFAULT; no call above writes to memory or changes the system with these arguments.
-    let answer = unsafe { libc::syscall(number, a, b, c, d, e) };
+    let answer = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
     let done = Errno::result(answer).map(drop);
     if name == "userfaultfd"
         && let Ok(fd) = libc::c_int::try_from(answer)

@@ -143,3 +143,14 @@ fn a_sandbox_that_is_well_is_left_alone_and_drift_is_told() {
     assert_eq!(bad(&home, &["--fix"]), (vec!["sandbox.drifted".to_owned()], 1));
     assert_eq!(home.json(&["sandbox", "list", "--json"]).as_array().unwrap().len(), 1);
 }
+
+/// In scope `session` each session has its own, and none is forgotten.
+#[test]
+fn every_session_is_looked_at_for_drift() {
+    let text = SOUND.replace("mode: 'all'", "mode: 'all', scope: 'session'");
+    let home = Home::new(&text);
+    home.ok(&["exec", "--session", "agent:main:work", "--", "true"]);
+    assert_eq!(bad(&home, &[]), (vec![], 0));
+    std::fs::write(home.file(), text.replace("docker: {", "docker: { pidsLimit: 77,")).unwrap();
+    assert_eq!(bad(&home, &[]), (vec!["sandbox.drifted".to_owned()], 1));
+}

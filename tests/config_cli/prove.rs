@@ -1,10 +1,12 @@
 //! The boundary is tried, and what is open is told.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
 
 use creel::Sandbox;
 use creel::doctor::prove::{self, Intended, Row, Verdict};
+use creel::runner::Transport;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -117,6 +119,11 @@ async fn a_broken_promise_is_found() {
     prove::surroundings(&mut promise, &home.state(), &sandbox.engine().facts().endpoint);
     let real = prove::attempt(&sandbox, &promise, "a1").await;
     assert!(real.iter().all(|row| row.verdict.is_sound()), "{real:?}");
+    // The other road leads to the same sandbox.
+    let sandbox = sandbox.over(Transport::Engine);
+    let detour = prove::attempt(&sandbox, &promise, "a0").await;
+    assert!(detour.iter().all(|row| row.verdict.is_sound()), "{detour:?}");
+    let sandbox = sandbox.over(Transport::Init);
 
     promise.network = "none".to_owned();
     promise.read_only_root = true;
@@ -138,7 +145,6 @@ async fn a_broken_promise_is_found() {
     open("process-limit", "");
 
     // Somebody's promise about a path that the sandbox really shares with the host.
-    use std::os::unix::fs::MetadataExt as _;
     let shared = std::fs::metadata(&preview.request.workspace.dir).unwrap();
     let identity = format!("{}:{}", shared.dev(), shared.ino());
     promise.host_paths = BTreeMap::from([("/workspace".to_owned(), identity)]);

@@ -10,6 +10,8 @@ use crate::wire::probe::{
 
 /// Above this many processes the limit is not tried: the attempt itself would be the harm.
 const MOST_PROCESSES: u64 = 4096;
+/// Memory that each of them may take, in bytes: with less the attempt would meet the limit on memory, which kills.
+const PROCESS_BYTES: u64 = 64 * 1024;
 /// Directories of the image that stand for all of it.
 const IMAGE_DIRS: [&str; 3] = ["/", "/etc", "/usr/bin"];
 /// Namespaces that an engine may share with the host without giving anything away that the other checks do not see.
@@ -30,6 +32,8 @@ pub struct Intended {
     pub own_seccomp: bool,
     /// Processes and threads.
     pub pids: Option<u64>,
+    /// Memory in bytes.
+    pub memory: Option<u64>,
     /// Paths that commands may write to.
     pub writable: Vec<String>,
     /// Mounts that they may not.
@@ -69,6 +73,7 @@ impl Intended {
             uid: user.split(':').next().and_then(|uid| uid.parse().ok()),
             own_seccomp: request.seccomp.is_some(),
             pids: request.limits.pids,
+            memory: request.limits.memory,
             unenforced: request.allow_unenforced.clone(),
             ..Self::default()
         };
@@ -109,7 +114,8 @@ impl Intended {
     }
 
     fn tried_pids(&self) -> Option<u64> {
-        self.pids.filter(|limit| *limit <= MOST_PROCESSES)
+        let fits = |limit: &u64| self.memory.is_none_or(|memory| memory / PROCESS_BYTES > *limit);
+        self.pids.filter(|limit| *limit <= MOST_PROCESSES).filter(fits)
     }
 
     /// Everything that must be answered; without a subject any answer about the attempt counts.

@@ -257,8 +257,7 @@ fn title(attempt: Attempt) -> &'static str {
         Attempt::Route => "find a route to",
         Attempt::RawSocket => "open a raw socket",
         Attempt::AbstractSockets => "see abstract sockets",
-        Attempt::EngineSocket => "reach the engine at",
-        Attempt::EnginePort => "reach the engine at",
+        Attempt::EngineSocket | Attempt::EnginePort => "reach the engine at",
         Attempt::ProcessLimit => "make more processes than allowed",
     }
 }

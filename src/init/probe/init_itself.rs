@@ -42,12 +42,11 @@ pub(super) fn run(teller: &mut Teller) {
     let trace = || ptrace::seize(init, ptrace::Options::empty());
     teller.result(Attempt::InitTrace, "", in_child(trace));
     for signal in [Signal::SIGSTOP, Signal::SIGTERM, Signal::SIGKILL] {
-        let outcome = match kill(init, signal) {
-            Err(refused) => Outcome::Refused(refused as i32),
-            Ok(()) => {
-                std::thread::sleep(SETTLE);
-                if stopped() { Outcome::Worked } else { Outcome::NoEffect }
-            }
+        let outcome = if let Err(refused) = kill(init, signal) {
+            Outcome::Refused(refused as i32)
+        } else {
+            std::thread::sleep(SETTLE);
+            if stopped() { Outcome::Worked } else { Outcome::NoEffect }
         };
         teller.tell(Attempt::InitSignal, signal.as_str(), outcome, "");
     }

@@ -1,8 +1,8 @@
 //! `creel-init probe`: tries what must not work, as an ordinary command of the sandbox, and tells what came of it.
 //!
 //! Nothing of the image is needed. It decides nothing: the lines go to the host, which knows what is configured. What
-//! an attempt makes, it takes away again. The attempts at PID 1 and at the limit on processes come last: should one of
-//! them succeed, the rest is told already.
+//! an attempt makes, it takes away again. The attempts at PID 1 come late: should one of them succeed, the rest is told
+//! already. The limit on processes comes last: it needs threads, and nothing may be forked beside threads.
 
 mod files;
 mod init_itself;
@@ -64,8 +64,8 @@ pub(super) fn run(args: &[String]) -> Result<(), InitError> {
     kernel::run(&wanted, &mut teller);
     privileges::run(&wanted, &mut teller);
     network::run(&wanted, &mut teller);
-    limits::run(&wanted, &mut teller);
     init_itself::run(&mut teller);
+    limits::run(&wanted, &mut teller);
     say(&probe::end(teller.count));
     Ok(())
 }
@@ -96,7 +96,7 @@ fn say(line: &str) {
 fn outcome(result: nix::Result<()>) -> Outcome {
     match result {
         Ok(()) => Outcome::Worked,
-        Err(errno) if errno == Errno::ENOENT => Outcome::Absent,
+        Err(Errno::ENOENT) => Outcome::Absent,
         Err(errno) => Outcome::Refused(errno as i32),
     }
 }
