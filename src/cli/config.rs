@@ -1,11 +1,11 @@
 //! `creel config`: read, change, check the configuration file.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::print;
 use crate::config::path::NotAKey;
 use crate::config::{self, Config, ConfigError, KeyPath, Located, Places, Problem, edit, schema, store};
 use crate::error::{EXIT_CREEL, Failure, Report};
@@ -112,7 +112,7 @@ fn act(args: &Args) -> Result<ExitCode, Failure> {
         }
         Action::Validate => validate(&Target::find(args)?, args.json),
         Action::Schema => {
-            let _ = write!(std::io::stdout(), "{}", schema::text_of_schema());
+            print::put(&schema::text_of_schema());
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -147,11 +147,11 @@ fn get(target: &Target, key: Option<&str>, json: bool) -> Result<ExitCode, Failu
     };
     if json {
         let origin = path.and_then(|path| document.origin(&path.to_string()));
-        super::print_json(&json!({ "key": key, "value": value, "origin": origin }));
+        print::json(&json!({ "key": key, "value": value, "origin": origin }));
     } else if let Some(text) = value.as_str() {
-        say(text);
+        print::line(text);
     } else {
-        super::print_json(value);
+        print::json(value);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -160,16 +160,16 @@ fn validate(target: &Target, json: bool) -> Result<ExitCode, Failure> {
     let file = &target.located.path;
     let Err(error) = target.check() else {
         if json {
-            super::print_json(&json!({ "valid": true, "file": file, "problems": [] }));
+            print::json(&json!({ "valid": true, "file": file, "problems": [] }));
         } else {
-            say(&format!("{}: valid", file.display()));
+            print::line(&format!("{}: valid", file.display()));
         }
         return Ok(ExitCode::SUCCESS);
     };
     if let (true, ConfigError::Invalid { problems, .. }) = (json, &error) {
         let problems: Vec<Value> = problems.iter().map(row).collect();
         let failure = Failure::from(error.clone());
-        super::print_json(&json!({ "valid": false, "file": file, "problems": problems, "error": failure.0 }));
+        print::json(&json!({ "valid": false, "file": file, "problems": problems, "error": failure.0 }));
         return Ok(ExitCode::from(EXIT_CREEL));
     }
     Err(error.into())
@@ -188,13 +188,9 @@ fn row(problem: &Problem) -> Value {
 
 fn told(args: &Args, path: &KeyPath, changed: bool, verb: &str) -> ExitCode {
     if args.json {
-        super::print_json(&json!({ "key": path.to_string(), "changed": changed }));
+        print::json(&json!({ "key": path.to_string(), "changed": changed }));
     } else {
-        say(&if changed { format!("{path}: {verb}") } else { format!("{path}: unchanged") });
+        print::line(&if changed { format!("{path}: {verb}") } else { format!("{path}: unchanged") });
     }
     ExitCode::SUCCESS
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

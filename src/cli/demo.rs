@@ -1,11 +1,11 @@
 //! `creel demo`: the product in a minute, on the real engine.
 
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::Common;
+use super::print;
 use crate::client::{Call, Sandbox};
 use crate::error::Failure;
 use crate::image::{self, Order, Recipe};
@@ -29,7 +29,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<(), Failure> {
     let (engine, state) = args.common.places().await?;
     let facts = engine.facts();
-    say(&format!(
+    print::line(&format!(
         "engine    {:?} {} (API {}) at {}",
         facts.kind, facts.version, facts.api_version, facts.endpoint
     ));
@@ -40,7 +40,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
             image::build(&engine, &state, &Order::of(recipe), &progress, &CancellationToken::new()).await?;
         let word =
             if matches!(built, image::Outcome::Built(_)) { "built from packages" } else { "up to date" };
-        say(&format!("image     {} {word}, {}", args.image, ms(start.elapsed())));
+        print::line(&format!("image     {} {word}, {}", args.image, ms(start.elapsed())));
     }
     let mut options = Sandbox::options().session(SESSION).image(&args.image);
     if let Some(address) = &args.common.engine {
@@ -52,8 +52,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let start = Instant::now();
     let sandbox = options.open().await?;
     let ready = sandbox.ready();
-    say(&format!("sandbox   {} ready in {}", ready.name, ms(start.elapsed())));
-    say(&format!(
+    print::line(&format!("sandbox   {} ready in {}", ready.name, ms(start.elapsed())));
+    print::line(&format!(
         "          of which the engine: create {}, start {}; creel: meet init {}, prove {}",
         us(ready.timings.create_us),
         us(ready.timings.start_us),
@@ -65,7 +65,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     hardening(&sandbox.ready().hardening);
     // Others may share it: the session is not part of its identity unless the scope says so.
     if !sandbox.stop_unless_used().await? {
-        say("\nthe sandbox stays: another creel uses it");
+        print::line("\nthe sandbox stays: another creel uses it");
     }
     Ok(())
 }
@@ -88,42 +88,42 @@ async fn commands(sandbox: Sandbox) -> Result<Sandbox, Failure> {
 
 async fn show(sandbox: &Sandbox, title: &str, call: &Call) -> Result<(), Failure> {
     let crate::approvals::Command::Shell(text) = &call.command else { return Ok(()) };
-    say(&format!("\n── {title}\n$ {text}"));
+    print::line(&format!("\n── {title}\n$ {text}"));
     let start = Instant::now();
     let done = sandbox.run(call).await?;
     let elapsed = start.elapsed();
     for (name, bytes) in [("stdout", &done.stdout), ("stderr", &done.stderr)] {
         for line in String::from_utf8_lossy(bytes).lines() {
-            say(&format!("  {name} │ {line}"));
+            print::line(&format!("  {name} │ {line}"));
         }
     }
     let asked = Asked { timeout: call.options.timeout, ..Asked::default() };
     if let Some(report) = done.outcome.describe(&asked) {
-        say(&format!("  {report}"));
+        print::line(&format!("  {report}"));
     }
     let road = match done.outcome.transport {
         Transport::Init => "init",
         Transport::Engine => "engine exec",
     };
-    say(&format!("  → status {}, {} over {road}", done.outcome.exit_status(), ms(elapsed)));
+    print::line(&format!("  → status {}, {} over {road}", done.outcome.exit_status(), ms(elapsed)));
     Ok(())
 }
 
 /// A bind that no flag allows.
 async fn refused_bind(options: &crate::client::SandboxOptions) {
-    say("\n── a bind that is refused\n$ creel exec --bind /etc:/host-etc -- 'cat /host-etc/shadow'");
+    print::line("\n── a bind that is refused\n$ creel exec --bind /etc:/host-etc -- 'cat /host-etc/shadow'");
     let start = Instant::now();
     match options.clone().bind("/etc:/host-etc").open().await {
-        Err(failure) => say(&format!(
+        Err(failure) => print::line(&format!(
             "  {failure}\n  → refused in {}, before any container was made",
             ms(start.elapsed())
         )),
-        Ok(_) => say("  → NOT refused: this is a fault of creel"),
+        Ok(_) => print::line("  → NOT refused: this is a fault of creel"),
     }
 }
 
 fn hardening(hardening: &Hardening) {
-    say("\n── what the kernel enforces, read back after the start");
+    print::line("\n── what the kernel enforces, read back after the start");
     for check in &hardening.checks {
         let mark = match check.verdict {
             Verdict::Ok => "ok",
@@ -131,7 +131,7 @@ fn hardening(hardening: &Hardening) {
             Verdict::Unknown => "unknown",
         };
         let subject = check.subject.as_deref().unwrap_or_default();
-        say(&format!("  {:22} {:28} {:34} {mark}", check.rule.as_str(), subject, check.observed));
+        print::line(&format!("  {:22} {:28} {:34} {mark}", check.rule.as_str(), subject, check.observed));
     }
 }
 
@@ -141,8 +141,4 @@ fn ms(time: Duration) -> String {
 
 fn us(micros: u64) -> String {
     ms(Duration::from_micros(micros))
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -1,6 +1,5 @@
 //! `creel doctor`: what is wrong, what helps, and what was repaired.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,6 +7,7 @@ use serde_json::json;
 
 use super::Common;
 use super::paint::Paint;
+use super::print;
 use crate::client::Sandbox;
 use crate::config::{self, Places};
 use crate::doctor::{self, Around, Done, Finding, Severity};
@@ -93,14 +93,14 @@ async fn examine(args: &Args) -> Result<bool, Failure> {
     let failed = repairs.iter().any(|repair| !repair.done);
     let well = doctor::worst(&findings) <= Severity::Note && !failed;
     if args.json {
-        super::print_json(&json!({
+        print::json(&json!({
             "well": well,
             "summary": summary(&findings),
             "findings": findings,
             "repairs": repairs,
         }));
     } else {
-        print(&findings, &repairs, args.fix, Paint::of_stdout());
+        show(&findings, &repairs, args.fix, Paint::of_stdout());
     }
     Ok(well)
 }
@@ -116,10 +116,10 @@ fn summary(findings: &[Finding]) -> serde_json::Value {
 }
 
 /// What is worst comes first, what is well last and on one line each.
-fn print(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
+fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
     for repair in repairs {
         let word = if repair.done { paint.good("repaired") } else { paint.bad("not repaired") };
-        say(&format!("{word}  {}", repair.what));
+        print::line(&format!("{word}  {}", repair.what));
     }
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -131,27 +131,27 @@ fn print(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
             Severity::Note => word,
             Severity::Ok => paint.good(&word),
         };
-        say(&format!("{word} {}  {}", finding.what, paint.faint(&format!("[{}]", finding.id))));
+        print::line(&format!("{word} {}  {}", finding.what, paint.faint(&format!("[{}]", finding.id))));
         if finding.severity == Severity::Ok {
             continue;
         }
         if let Some(rule) = &finding.rule {
-            say(&format!("           rule: {rule}"));
+            print::line(&format!("           rule: {rule}"));
         }
         if !finding.fix.is_empty() {
             let own = if finding.repair.is_some() { " (or: creel doctor --fix)" } else { "" };
-            say(&format!("           fix:  {}{own}", finding.fix));
+            print::line(&format!("           fix:  {}{own}", finding.fix));
         }
     }
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    say(&format!(
+    print::line(&format!(
         "\n{} errors, {} warnings, {} notes",
         count(Severity::Error),
         count(Severity::Warning),
         count(Severity::Note)
     ));
     if fix && repairs.is_empty() {
-        say("nothing to repair");
+        print::line("nothing to repair");
     }
 }
 
@@ -162,8 +162,4 @@ fn word(severity: Severity) -> &'static str {
         Severity::Warning => "warning",
         Severity::Error => "error",
     }
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

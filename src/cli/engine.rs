@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use super::print;
 use crate::engine::daemon::{self, DaemonError, Down, Started, Step};
 use crate::engine::{Capabilities, Discovery, Engine, EngineError, EngineFacts};
 use crate::error::{EXIT_CREEL, Failure};
@@ -80,7 +81,7 @@ async fn status(discovery: &Discovery, json: bool) -> ExitCode {
             } else {
                 table(engine.facts(), &capabilities, started)
             };
-            print(&text);
+            print::line(&text);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -97,7 +98,7 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
     if !steps.is_empty() && !yes && !agreed(&steps) {
         return Err(DaemonError::Declined.into());
     }
-    let up = daemon::up(discovery, &state, &mut |text| note(text)).await?;
+    let up = daemon::up(discovery, &state, &mut |text| print::note(text)).await?;
     if json {
         let value = json!({
             "running": true,
@@ -105,11 +106,14 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
             "engine": up.engine.facts(),
             "startedByCreel": up.started,
         });
-        print(&value.to_string());
+        print::line(&value.to_string());
     } else {
         let facts = up.engine.facts();
         let verb = if up.already { "is running" } else { "is up" };
-        print(&format!("{} {} {verb} at {} ({})", facts.kind, facts.version, facts.endpoint, facts.origin));
+        print::line(&format!(
+            "{} {} {verb} at {} ({})",
+            facts.kind, facts.version, facts.endpoint, facts.origin
+        ));
     }
     Ok(())
 }
@@ -124,15 +128,15 @@ async fn down(json: bool) -> Result<(), Failure> {
         (Down::Stopped(started), false) => format!("stopped dockerd (process {})", started.pid),
         (Down::Nothing, false) => "nothing to stop: creel started no engine that still runs".to_owned(),
     };
-    print(&text);
+    print::line(&text);
     Ok(())
 }
 
 /// Says what will be done and, on a terminal, asks. Without a terminal there is nobody to ask: it goes ahead.
 fn agreed(steps: &[Step]) -> bool {
-    note("no container engine answers; creel will run:");
+    print::note("no container engine answers; creel will run:");
     for step in steps {
-        note(&format!("  {step}"));
+        print::note(&format!("  {step}"));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return true;
@@ -180,17 +184,8 @@ fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Start
 /// Prints a failure: on standard output as JSON where JSON was asked for, else on standard error.
 fn fail(failure: &Failure, json: bool) {
     if json {
-        print(&json!({ "running": false, "error": failure.0 }).to_string());
+        print::line(&json!({ "running": false, "error": failure.0 }).to_string());
     } else {
-        note(&failure.0.to_string());
+        print::note(&failure.0.to_string());
     }
-}
-
-fn print(text: &str) {
-    // A closed pipe is the reader's choice.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
-}
-
-fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

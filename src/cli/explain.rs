@@ -1,11 +1,11 @@
 //! `creel sandbox explain`: the answer as JSON, or as text that a tired person can read.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::Common;
 use super::paint::Paint;
+use super::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Mode, Places};
 use crate::engine::Discovery;
@@ -41,10 +41,9 @@ pub async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure>
     let live = explain::look(&options, &discovery).await;
     let explanation = explain::explain(&config, &places, &subject, live)?;
     if json {
-        super::print_json(&explanation);
+        print::json(&explanation);
     } else {
-        let paint = Paint::of_stdout();
-        let _ = write!(std::io::stdout(), "{}", text(&explanation, paint));
+        print::put(&text(&explanation, Paint::of_stdout()));
     }
     Ok(())
 }

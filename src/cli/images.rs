@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::print;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::image::{
@@ -86,7 +87,7 @@ async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result
             }
         );
         meter.clear();
-        say(&told(&order, &outcome?, meter.begun.elapsed()))?;
+        print::put(&told(&order, &outcome?, meter.begun.elapsed()));
     }
     Ok(())
 }
@@ -155,10 +156,11 @@ async fn run_list(args: &ListArgs, engine: &Engine) -> Result<(), ImageError> {
     let only = args.name.as_deref().map(Recipe::parse).transpose()?;
     let found = list(engine, only).await?;
     if args.json {
-        let json = serde_json::to_string_pretty(&found).map_err(std::io::Error::from);
-        return say(&(json.map_err(ImageError::io("standard output", "write"))? + "\n"));
+        print::json(&found);
+    } else {
+        print::put(&table(&found));
     }
-    say(&table(&found))
+    Ok(())
 }
 
 /// The list for people.
@@ -195,13 +197,6 @@ fn size(bytes: u64) -> String {
         0..1_000_000 => format!("{}.{} kB", bytes / 1000, bytes % 1000 / 100),
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
-}
-
-fn say(text: &str) -> Result<(), ImageError> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(ImageError::io("standard output", "write"))
 }
 
 /// Progress on standard error: one line per stage, and on a terminal one line that is always the latest.

@@ -8,6 +8,7 @@ pub mod exec;
 pub mod explain;
 pub mod images;
 mod paint;
+mod print;
 mod prove;
 pub mod sandbox;
 pub mod security;
@@ -94,16 +95,23 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
-            // 2 would be taken for a command's own status; help and version are no errors.
-            return ExitCode::from(if error.use_stderr() { EXIT_CREEL } else { 0 });
+            let printed = error.print();
+            // 2 would be taken for a command's own status.
+            if error.use_stderr() {
+                return ExitCode::from(EXIT_CREEL);
+            }
+            // Help and version are no errors, when they arrive.
+            if let Err(error) = printed {
+                print::broken(error.kind(), &error);
+            }
+            return print::verdict(ExitCode::SUCCESS);
         }
     };
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         let _ = writeln!(std::io::stderr(), "creel: the async runtime does not start; see ulimit -n");
         return ExitCode::from(EXIT_CREEL);
     };
-    runtime.block_on(async {
+    let code = runtime.block_on(async {
         match cli.command {
             Command::Exec(args) => ExitCode::from(Box::pin(exec::run(*args)).await),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
@@ -121,7 +129,8 @@ pub fn main() -> ExitCode {
             }
             Command::Engine(args) => engine::run(args).await,
         }
-    })
+    });
+    print::verdict(code)
 }
 
 /// The exit code of a subcommand, with its failure told.
@@ -129,24 +138,8 @@ fn status(done: Result<(), Failure>, json: bool) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            fail(&failure, json);
+            print::failure(&failure, json);
             ExitCode::from(EXIT_CREEL)
         }
-    }
-}
-
-/// Tells a failure: as text on standard error, or as `{"error": …}` on standard output.
-fn fail(failure: &Failure, json: bool) {
-    if json {
-        print_json(&serde_json::json!({ "error": failure.0 }));
-    } else {
-        let _ = writeln!(std::io::stderr(), "creel: {failure}");
-    }
-}
-
-/// Prints a value as JSON. A reader that is gone is not worth a word.
-fn print_json(value: &impl serde::Serialize) {
-    if let Ok(text) = serde_json::to_string_pretty(value) {
-        let _ = writeln!(std::io::stdout(), "{text}");
     }
 }

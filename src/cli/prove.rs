@@ -1,12 +1,12 @@
 //! `creel doctor --prove`: intended next to observed.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Common;
 use super::paint::Paint;
+use super::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Places};
 use crate::doctor::prove::{self, Proof, Row, Verdict};
@@ -36,9 +36,9 @@ pub(super) async fn run(
     }
     let proof = prove::run(&options, keys, interrupted()).await?;
     if json {
-        super::print_json(&proof);
+        print::json(&proof);
     } else {
-        print(&proof, Paint::of_stdout());
+        show(&proof, Paint::of_stdout());
     }
     Ok(proof.sound)
 }
@@ -61,12 +61,12 @@ async fn interrupted() {
 }
 
 /// One line for each kind of attempt that held everywhere; every other attempt on a line of its own.
-fn print(proof: &Proof, paint: Paint) {
-    say(&format!("fresh sandbox of {}, user {}, now removed", proof.image, proof.user));
+fn show(proof: &Proof, paint: Paint) {
+    print::line(&format!("fresh sandbox of {}, user {}, now removed", proof.image, proof.user));
     for warning in &proof.warnings {
-        say(&format!("note: {warning}"));
+        print::line(&format!("note: {warning}"));
     }
-    say(&paint.heading(&format!("\n{:9} {:44} {:34} observed", "verdict", "attempt", "intended")));
+    print::line(&paint.heading(&format!("\n{:9} {:44} {:34} observed", "verdict", "attempt", "intended")));
     let mut rows = proof.attempts.as_slice();
     while let Some(first) = rows.first() {
         let same = |row: &&Row| {
@@ -86,10 +86,10 @@ fn print(proof: &Proof, paint: Paint) {
     let gaps: Vec<String> =
         proof.hardening.gaps().map(|gap| format!("{}: {}", gap.title(), gap.observed)).collect();
     if !gaps.is_empty() {
-        say(&format!("\nread back from the kernel, not enforced: {}", gaps.join("; ")));
+        print::line(&format!("\nread back from the kernel, not enforced: {}", gaps.join("; ")));
     }
     let count = |verdict| proof.attempts.iter().filter(|row| row.verdict == verdict).count();
-    say(&format!(
+    print::line(&format!(
         "\n{} attempts: {} held, {} allowed by the configuration, {} open, {} unknown",
         proof.attempts.len(),
         count(Verdict::Held),
@@ -120,12 +120,8 @@ fn line(row: &Row, attempt: &str, paint: Paint, observed: &str) {
         Verdict::Allowed => paint.doubtful(&word),
         Verdict::Unknown | Verdict::Open => paint.bad(&word),
     };
-    say(&format!("{word} {attempt:44} {:34} {observed}", row.intended));
+    print::line(&format!("{word} {attempt:44} {:34} {observed}", row.intended));
     if row.verdict != Verdict::Held {
-        say(&format!("{:9} rule: {}", "", row.rule));
+        print::line(&format!("{:9} rule: {}", "", row.rule));
     }
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -1,9 +1,9 @@
 //! `creel sandbox`: explain, list, stop, prune.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use super::Common;
+use super::print;
 use crate::error::{Failure, Report};
 use crate::sandbox::{ByLink, InUse, Listed, SandboxName, Sandboxes};
 
@@ -59,7 +59,7 @@ async fn act(args: Args) -> Result<(), Failure> {
         Action::List => {
             let all = sandboxes.list().await?;
             if args.json {
-                super::print_json(&all);
+                print::json(&all);
             } else {
                 table(&all);
             }
@@ -71,7 +71,7 @@ async fn act(args: Args) -> Result<(), Failure> {
         Action::Prune => {
             let removed = sandboxes.prune(&ByLink).await?;
             if args.json {
-                super::print_json(&removed);
+                print::json(&removed);
             } else {
                 for one in &removed {
                     let failed = one
@@ -79,7 +79,7 @@ async fn act(args: Args) -> Result<(), Failure> {
                         .as_ref()
                         .map(|error| format!(", but it stays: {error}"))
                         .unwrap_or_default();
-                    say(&format!("{}: {}{failed}", one.name, one.reason));
+                    print::line(&format!("{}: {}{failed}", one.name, one.reason));
                 }
             }
             Ok(())
@@ -107,12 +107,12 @@ async fn stop(sandboxes: &Sandboxes, names: &[String], in_use: InUse, json: bool
         };
         rows.push(serde_json::json!({ "containerName": name, "outcome": word }));
         if !json {
-            say(&format!("{name}: {word}"));
+            print::line(&format!("{name}: {word}"));
         }
         first = first.or(error);
     }
     if json {
-        super::print_json(&rows);
+        print::json(&rows);
     }
     first.map_or(Ok(()), Err)
 }
@@ -128,7 +128,7 @@ fn absent(name: &SandboxName) -> Failure {
 
 fn table(all: &[Listed]) {
     if all.is_empty() {
-        return say("no sandboxes");
+        return print::line("no sandboxes");
     }
     let width = all.iter().map(|one| one.name.len()).max().unwrap_or(0);
     for one in all {
@@ -136,13 +136,9 @@ fn table(all: &[Listed]) {
         let proof = if one.proven { "proven" } else { "unproven" };
         let image =
             if one.image_match == Some(false) { format!("{} (older)", one.image) } else { one.image.clone() };
-        say(&format!(
+        print::line(&format!(
             "{:width$}  {:8}  {:8}  {:12}  {}  {}",
             one.name, one.status, proof, used, image, one.session_key
         ));
     }
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -1,12 +1,12 @@
 //! `creel security`: what the configuration opens.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::Common;
 use super::doctor::EXIT_WRONG;
 use super::paint::Paint;
+use super::print;
 use crate::audit::{self, Finding, Input, Report, Severity};
 use crate::config::{self, Config, Document, Places, document};
 use crate::engine::Discovery;
@@ -41,9 +41,9 @@ pub async fn run(args: Args) -> ExitCode {
     match look(&args.common).await {
         Ok(report) => {
             if json {
-                super::print_json(&report);
+                print::json(&report);
             } else {
-                print(&report, Paint::of_stdout());
+                show(&report, Paint::of_stdout());
             }
             ExitCode::from(if report.summary.critical > 0 { EXIT_WRONG } else { 0 })
         }
@@ -79,22 +79,26 @@ async fn look(common: &Common) -> Result<Report, Failure> {
     }))
 }
 
-fn print(report: &Report, paint: Paint) {
+fn show(report: &Report, paint: Paint) {
     for finding in &report.findings {
         let word = match finding.severity {
             Severity::Critical => paint.bad("critical"),
             Severity::Warn => paint.doubtful("warn    "),
             Severity::Info => "info    ".to_owned(),
         };
-        say(&format!("{word}  {}  {}", finding.title, paint.faint(&format!("[{}]", finding.check_id))));
-        say(&format!("          {}", finding.detail));
+        print::line(&format!(
+            "{word}  {}  {}",
+            finding.title,
+            paint.faint(&format!("[{}]", finding.check_id))
+        ));
+        print::line(&format!("          {}", finding.detail));
         if let Some(place) = place(finding) {
-            say(&format!("          rule: {place}"));
+            print::line(&format!("          rule: {place}"));
         }
-        say(&format!("          fix:  {}", finding.remediation));
+        print::line(&format!("          fix:  {}", finding.remediation));
     }
     let counts = &report.summary;
-    say(&format!("\n{} critical, {} warnings, {} notes", counts.critical, counts.warn, counts.info));
+    print::line(&format!("\n{} critical, {} warnings, {} notes", counts.critical, counts.warn, counts.info));
 }
 
 fn place(finding: &Finding) -> Option<String> {
@@ -103,8 +107,4 @@ fn place(finding: &Finding) -> Option<String> {
         (Some(file), Some(line), Some(column)) => Some(format!("{}:{line}:{column} {key}", file.display())),
         _ => Some(key.clone()),
     }
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

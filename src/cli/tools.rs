@@ -1,11 +1,11 @@
 //! `creel tools`: which tools a session has, and what took the others away.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
+use super::print;
 use crate::config::{self, Config, Mode, Places, Subject};
 use crate::error::Failure;
 use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool};
@@ -75,7 +75,7 @@ struct View {
 fn look(args: &List) -> Result<(), Failure> {
     let view = View::read(args)?;
     if args.json {
-        super::print_json(&view.json());
+        print::json(&view.json());
     } else {
         view.table(args.why);
     }
@@ -172,7 +172,7 @@ impl View {
         let place = if self.sandboxed { "in a sandbox" } else { "on the host" };
         let mode = json!(self.mode);
         let mode = mode.as_str().unwrap_or_default();
-        say(&format!("agent {}, session {}, {place} (mode {mode})", self.agent, self.session));
+        print::line(&format!("agent {}, session {}, {place} (mode {mode})", self.agent, self.session));
         let width = self.tools.iter().map(|tool| tool.shown().chars().count()).max().unwrap_or(0);
         for judged in &self.sifted.tools {
             let name = judged.tool.shown();
@@ -182,15 +182,15 @@ impl View {
                 (Some(removal), _) if why => format!("no   {}", self.reason(removal)),
                 (Some(removal), _) => format!("no   {}", removal.layer),
             };
-            say(&format!("  {name:width$}  {word}"));
+            print::line(&format!("  {name:width$}  {word}"));
         }
         let allowed = self.sifted.allowed().count();
-        say(&format!("{allowed} of {} tools", self.tools.len()));
+        print::line(&format!("{allowed} of {} tools", self.tools.len()));
         if self.sifted.nothing_left() {
-            say("No tool is left: a run would stop before the model is asked.");
+            print::line("No tool is left: a run would stop before the model is asked.");
         }
         for (text, key) in self.unknown() {
-            say(&format!("note: {text:?} ({key}) names no tool that is known here"));
+            print::line(&format!("note: {text:?} ({key}) names no tool that is known here"));
         }
     }
 
@@ -213,10 +213,6 @@ fn model(provider: Option<&str>, model: Option<&str>) -> (Option<String>, Option
         _ => (provider, model),
     };
     (provider.map(str::to_owned), model.map(str::to_owned))
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 #[cfg(test)]

@@ -159,6 +159,8 @@ pub(super) struct Subscriber {
     pub(super) cursor: u64,
     /// The result was sent to it.
     pub(super) told_exit: bool,
+    /// It came to a command that was there already.
+    pub(super) attached: bool,
 }
 
 impl Command {

@@ -123,7 +123,7 @@ impl Daemon {
         let Some(command) = self.commands.get(&key) else { return };
         for subscriber in &command.subscribers {
             if let Some(host) = self.hosts.get_mut(&subscriber.host) {
-                host.say(&FromInit::Started { id: command.id, pid, known: false });
+                host.say(&FromInit::Started { id: command.id, pid, known: subscriber.attached });
             }
         }
     }

@@ -168,7 +168,7 @@ impl Daemon {
             killed_when_lost: 0,
             before,
             alone,
-            subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false }],
+            subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false, attached: false }],
             exit: None,
         };
         self.watch_command(key, &command);
@@ -208,7 +208,13 @@ impl Daemon {
         }
         command.subscribers.retain(|one| one.host != key);
         let cursor = from.clamp(command.ring.acked(), command.ring.written());
-        command.subscribers.push(Subscriber { host: key, owner: own, cursor, told_exit: false });
+        command.subscribers.push(Subscriber {
+            host: key,
+            owner: own,
+            cursor,
+            told_exit: false,
+            attached: true,
+        });
         if own {
             command.orphaned = None;
         }

@@ -25,6 +25,7 @@ pub mod audit;
 pub mod blocked;
 pub mod decide;
 pub mod elevated;
+pub mod host_env;
 pub mod lists;
 pub mod matcher;
 pub mod mcp;

@@ -111,6 +111,19 @@ fn refusal(reason: Refusal, errno: i32) -> String {
     }
 }
 
+fn advice(reason: Refusal) -> &'static str {
+    match reason {
+        Refusal::Unknown => "it may have ended long ago: results are kept for a while only",
+        Refusal::NotOwner => "wait for that creel to end, or follow the command without owning it",
+        Refusal::Full => "wait for some to end, or use another session: each has a sandbox of its own",
+        Refusal::Invalid => "name a program; no text of a call may hold a NUL byte",
+        Refusal::Stopping => "run it again: the next call makes a new sandbox",
+        Refusal::System => {
+            "memory and pids limits (`sandbox.docker.memory`, `pidsLimit`) count for a whole sandbox"
+        }
+    }
+}
+
 impl Diagnose for LinkError {
     fn report(&self) -> Report {
         let (code, fix) = match self {
@@ -133,9 +146,7 @@ impl Diagnose for LinkError {
             Self::Lost { .. } => {
                 ("CRL-LINK-007", "see whether the container still runs: `creel sandbox list`")
             }
-            Self::Refused { .. } => {
-                ("CRL-LINK-008", "see the reason; pids and memory limits count for a whole sandbox")
-            }
+            Self::Refused { reason, .. } => ("CRL-LINK-008", advice(*reason)),
         };
         Report { code, message: self.to_string(), rule: None, fix: fix.to_owned() }
     }

@@ -8,13 +8,13 @@ use super::{CommandId, Facts, Hello, PathFacts, frame};
 pub enum FromInit {
     /// Answer to the host's hello.
     Hello(Hello),
-    /// The command runs, or is known already.
+    /// The command runs, or is known already. Said again to whoever attached before the process id was known.
     Started {
         /// The command.
         id: CommandId,
-        /// Its process id inside the container.
+        /// Its process id inside the container; 0 while PID 1 does not know it yet.
         pid: i32,
-        /// The id was known: nothing was started now.
+        /// The id was known: this host's request started nothing.
         known: bool,
     },
     /// A piece of output.

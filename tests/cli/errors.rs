@@ -30,6 +30,8 @@ fn bad_input_is_refused_before_anything_is_made() {
 fn bad_calls_are_refused_by_name() {
     let home = Home::new();
     refused(&home.run(&["exec", "--env", "1A=x", "--", "true"]), "CRL-CLI-002", &["--env", "1A"]);
+    refused(&home.run(&["exec", "--env", "A", "--", "true"]), "CRL-CLI-002", &["no value", "--env A=VALUE"]);
+    refused(&home.run(&["exec", "--", "", "x"]), "CRL-CLI-002", &["empty"]);
     refused(&home.run(&["exec", "--workdir", "~/x", "--", "true"]), "CRL-CLI-002", &["--workdir", "~/x"]);
     refused(&home.run(&["exec", "--timeout", "-1", "--", "true"]), "", &["--timeout"]);
     refused(&home.run(&["exec", "--unknown", "--", "true"]), "", &["--unknown"]);
@@ -59,4 +61,49 @@ fn what_does_not_run_says_why() {
     told(&run(&["--", "/etc/passwd", "x"]), 126, "CRL-EXEC-015");
     told(&run(&["--", "/etc", "x"]), 126, "CRL-EXEC-015");
     assert_eq!(run(&["--", "no-such-program"]).status, Some(127));
+}
+
+/// Whoever reads the exit status learns that the result never arrived.
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let home = Home::new();
+    let run = |args: &[&str]| {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = home.creel(args).stdout(full).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for args in [
+        &["exec", "--", "echo one; exit 3"][..],
+        &["exec", "--json", "--", "exit 3"],
+        &["exec", "--", "yes"],
+        &["sandbox", "list"],
+        &["sandbox", "list", "--json"],
+        &["sandbox", "explain"],
+        &["sandbox", "explain", "--json"],
+        &["config", "get", "agents"],
+        &["config", "validate"],
+        &["config", "schema"],
+        &["tools", "list"],
+        &["images", "list"],
+        &["images", "list", "--json"],
+        &["engine", "status"],
+        &["--help"],
+        &["exec", "--help"],
+    ] {
+        let (status, err) = run(args);
+        assert_eq!(status, Some(125), "{args:?}: {err}");
+        assert!(err.contains("CRL-CLI-004") && err.contains("No space left"), "{args:?}: {err}");
+    }
+}
+
+/// A reader that has seen enough is no failure of creel.
+#[test]
+fn a_reader_that_leaves_is_quiet() {
+    let home = Home::new();
+    for args in [&["config", "schema"][..], &["sandbox", "list"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = home.creel(args).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{args:?}");
+    }
 }

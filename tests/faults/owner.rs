@@ -212,6 +212,8 @@ async fn an_observer_is_no_burden_to_the_owner() {
     let mut call = sandbox.call(format!("read go; seq 1 {LINES}; exit 6"));
     call.options.stdin = true;
     let mut running = sandbox.start(&call).await.unwrap();
+    // The observer comes over another connection: not before PID 1 has the command.
+    while !matches!(running.next().await.unwrap(), Progress::Started(_)) {}
     running.write(b"go\n".to_vec()).await.unwrap();
     let mut observer = other.link().unwrap().attach(running.id(), false, 0).unwrap();
     let wanted = numbers();
@@ -241,6 +243,33 @@ async fn an_observer_is_no_burden_to_the_owner() {
     let (seen, had) =
         tokio::time::timeout(Duration::from_secs(20), async { tokio::join!(watch, own) }).await.unwrap();
     assert_eq!((seen, had), (6, (true, Some(6))));
+    drop((sandbox, other));
+    home.assert_nothing_leaks().await;
+}
+
+/// The process id may come later than the first output: whoever attaches in between is told when it is known.
+#[tokio::test]
+async fn who_attaches_early_is_not_told_of_a_start() {
+    let home = Home::new();
+    let (sandbox, other) = (home.open().await, home.open().await);
+    for _ in 0..10 {
+        let mut running = sandbox.start(&sandbox.call("echo up; sleep 0.1")).await.unwrap();
+        while !matches!(running.next().await.unwrap(), Progress::Output(..)) {}
+        let mut observer = other.link().unwrap().attach(running.id(), false, 0).unwrap();
+        let mut pids = Vec::new();
+        loop {
+            match observer.next().await.unwrap() {
+                Event::Started { pid, known } => {
+                    assert!(known);
+                    pids.push(pid);
+                }
+                Event::Exit(exit) => break assert_eq!(exit.code, 0),
+                _ => {}
+            }
+        }
+        assert!(matches!(pids.as_slice(), [pid] | [0, pid] if *pid > 0), "{pids:?}");
+        while !matches!(running.next().await.unwrap(), Progress::Done(_)) {}
+    }
     drop((sandbox, other));
     home.assert_nothing_leaks().await;
 }

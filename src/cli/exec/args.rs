@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
     /// End the command after so many seconds; 0 is never.
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     pub timeout: Option<f64>,
     /// Pass standard input; without it the command's input is at its end.
     #[arg(long)]
@@ -92,6 +92,13 @@ impl Args {
         Ok(Wishes {
             command: match self.command.as_slice() {
                 [text] => Command::Shell(text.clone()),
+                [program, ..] if program.is_empty() => {
+                    return Err(bad(
+                        "the first of several operands is the program, and it is empty".to_owned(),
+                        "creel exec -- COMMAND",
+                        "name the program, or give one operand of shell text: creel exec -- 'text'",
+                    ));
+                }
                 argv => Command::Argv(argv.to_vec()),
             },
             workdir: self.workdir.as_deref().map(workdir).transpose()?,
@@ -166,20 +173,38 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     let mut letters = name.bytes();
     let first = letters.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    if first && letters.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && text.contains('=') {
-        return Ok((name.to_owned(), value.to_owned()));
+    if !(first && letters.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')) {
+        return Err(bad(
+            format!("variable {name:?} has no portable name"),
+            "--env",
+            "write --env NAME=VALUE with letters, digits and _ in the name, no digit first",
+        ));
     }
-    Err(bad(
-        format!("variable {name:?} has no portable name or no value"),
-        "--env",
-        "write --env NAME=VALUE with letters, digits and _ in the name, no digit first",
-    ))
+    if !text.contains('=') {
+        return Err(bad(
+            format!("variable {name:?} has no value; nothing is taken over from creel's own environment"),
+            "--env",
+            &format!("write --env {name}=VALUE; --env {name}= is the empty value"),
+        ));
+    }
+    Ok((name.to_owned(), value.to_owned()))
 }
+
+/// A number as it is written; one that is too small for a float is still not zero, which would be no limit.
+fn seconds(text: &str) -> Result<f64, std::num::ParseFloatError> {
+    let number: f64 = text.parse()?;
+    let digits = text.split(['e', 'E']).next().unwrap_or_default();
+    let vanished = number == 0.0 && digits.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    Ok(if vanished { f64::MIN_POSITIVE.copysign(number) } else { number })
+}
+
+/// Limits are kept in milliseconds, where 0 is none.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 fn limit(seconds: f64) -> Result<Limit, Failure> {
     match Duration::try_from_secs_f64(seconds) {
-        Ok(Duration::ZERO) => Ok(Limit::Never),
-        Ok(time) => Ok(Limit::After(time)),
+        Ok(_) if seconds == 0.0 => Ok(Limit::Never),
+        Ok(time) => Ok(Limit::After(time.max(SHORTEST))),
         Err(_) => Err(bad(
             format!("time limit {seconds} is not a number of seconds"),
             "--timeout",
@@ -206,6 +231,11 @@ mod tests {
         assert_eq!(limit(0.0).unwrap(), Limit::Never);
         assert_eq!(limit(1.5).unwrap(), Limit::After(Duration::from_millis(1500)));
         assert!(limit(-1.0).is_err() && limit(f64::NAN).is_err());
+        for tiny in ["1e-3", "1e-9", "1e-12", "1e-400", "0.0000e-400001", "0.001e-999"] {
+            let wanted = if tiny.starts_with("0.0000e") { Limit::Never } else { Limit::After(SHORTEST) };
+            assert_eq!(limit(seconds(tiny).unwrap()).unwrap(), wanted, "{tiny}");
+        }
+        assert!(limit(seconds("-1e-400").unwrap()).is_err());
         assert!(workdir("/x").is_ok() && workdir("~/x").is_err() && workdir("").is_err());
     }
 }

@@ -12,12 +12,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub use args::Args;
 
+use super::print;
 use crate::approvals::Command;
 use crate::client::{Call, Sandbox, Way};
 use crate::error::{EXIT_CREEL, Failure};
 use crate::runner::{Aggregate, Asked, Death, ExecResult, Outcome, Progress, Running};
 use input::Input;
-use output::Output;
+use output::{Output, Unwritten};
 use terminal::Raw;
 
 /// Time between TERM and KILL once the user asks a second time.
@@ -29,7 +30,7 @@ pub async fn run(args: Args) -> u8 {
     match Box::pin(follow(args)).await {
         Ok(status) => status,
         Err(failure) => {
-            super::fail(&failure, json);
+            print::failure(&failure, json);
             EXIT_CREEL
         }
     }
@@ -58,10 +59,10 @@ async fn follow(args: Args) -> Result<u8, Failure> {
     };
     let outcome = session.follow(&mut running, &mut signals, &mut resized).await?;
     let Session { output, aggregate, stopped_by, json, .. } = session;
-    let broken = output.close();
+    let unwritten = output.close().err();
     drop(raw);
     let detour = opened.detour().map(str::to_owned);
-    Ok(conclude(&outcome, &asked, Ending { aggregate, json, stopped_by, broken, detour }))
+    Ok(conclude(&outcome, &asked, Ending { aggregate, json, stopped_by, unwritten, detour }))
 }
 
 /// What the operator should know of the sandbox, once for each that is made; drift every time.
@@ -132,7 +133,6 @@ impl Session {
                         if self.json {
                             self.aggregate.push(stream, &data);
                         } else if !self.output.write(stream, data).await && self.stopped_by.is_none() {
-                            // Our reader is gone: the command has nobody to talk to, as under a shell's SIGPIPE.
                             self.stopped_by = Some(13);
                             running.kill()?;
                         }
@@ -169,9 +169,13 @@ fn conclude(outcome: &Outcome, asked: &Asked, ending: Ending) -> u8 {
     if ending.json {
         let mut result = ExecResult::new(outcome, &asked.workdir, ending.aggregate.finish(), report);
         result.transport_reason = ending.detour;
-        super::print_json(&result);
-    } else if let Some(report) = report.filter(|_| !ending.broken) {
+        print::json(&result);
+    } else if let Some(report) = report.filter(|_| ending.unwritten.is_none()) {
         let _ = writeln!(std::io::stderr(), "creel: {report}");
+    }
+    if let Some(Unwritten::Failed(error)) = ending.unwritten {
+        // What was lost is not what the command said; its status would pass for the whole truth.
+        print::broken(error.kind(), &format!("{error}; the command was ended"));
     }
     match ending.stopped_by {
         Some(signal) if outcome.death == Death::Cancelled => 128 + signal,
@@ -184,8 +188,7 @@ struct Ending {
     aggregate: Aggregate,
     json: bool,
     stopped_by: Option<u8>,
-    /// Our reader was gone.
-    broken: bool,
+    unwritten: Option<Unwritten>,
     detour: Option<String>,
 }
 

@@ -1,6 +1,5 @@
 //! The command's streams onto ours, on a thread of its own so that a slow reader never keeps a signal waiting.
 
-use std::io::Write as _;
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
@@ -11,11 +10,19 @@ use crate::wire::Stream;
 /// Pieces that may wait; when they do, the command's output is not acknowledged and the command waits too.
 const PIECES: usize = 16;
 
+/// Why the command's output went nowhere.
+#[derive(Debug)]
+pub(super) enum Unwritten {
+    /// Our reader is gone: the command has nobody to talk to, as under a shell's SIGPIPE.
+    ReaderGone,
+    /// The stream does not take it: a full disk, an unreadable device.
+    Failed(std::io::Error),
+}
+
 /// Both streams.
 pub(super) struct Output {
     pieces: Option<mpsc::Sender<(Stream, Bytes)>>,
-    /// Ends with true when our reader is gone.
-    writer: Option<JoinHandle<bool>>,
+    writer: Option<JoinHandle<Result<(), Unwritten>>>,
 }
 
 impl Output {
@@ -28,7 +35,7 @@ impl Output {
         Self { pieces: Some(sender), writer: Some(std::thread::spawn(move || drain(receiver))) }
     }
 
-    /// Hands a piece over. False when nobody reads it any more.
+    /// Hands a piece over. False when it is not taken any more; [`Output::close`] says why.
     pub(super) async fn write(&mut self, stream: Stream, data: Bytes) -> bool {
         let Some(pieces) = &self.pieces else { return true };
         let sent = pieces.send((stream, data)).await.is_ok();
@@ -38,28 +45,25 @@ impl Output {
         sent
     }
 
-    /// Waits until everything is written. True when our reader was gone.
-    pub(super) fn close(self) -> bool {
+    /// Waits until everything is written.
+    pub(super) fn close(self) -> Result<(), Unwritten> {
         drop(self.pieces);
-        self.writer.is_some_and(|writer| writer.join().unwrap_or(true))
+        self.writer.map_or(Ok(()), |writer| writer.join().unwrap_or(Err(Unwritten::ReaderGone)))
     }
 }
 
 /// Writes straight to the descriptors: no buffer of ours holds a line back.
-fn drain(mut pieces: mpsc::Receiver<(Stream, Bytes)>) -> bool {
+fn drain(mut pieces: mpsc::Receiver<(Stream, Bytes)>) -> Result<(), Unwritten> {
     while let Some((stream, data)) = pieces.blocking_recv() {
-        let written = match stream {
-            Stream::Stdout => write(&rustix::stdio::stdout(), &data),
-            Stream::Stderr => std::io::stderr().write_all(&data).is_ok(),
-        };
-        if !written {
-            return true;
+        match stream {
+            Stream::Stdout => write(&rustix::stdio::stdout(), &data)?,
+            Stream::Stderr => write(&rustix::stdio::stderr(), &data)?,
         }
     }
-    false
+    Ok(())
 }
 
-fn write(fd: &impl std::os::fd::AsFd, mut data: &[u8]) -> bool {
+fn write(fd: &impl std::os::fd::AsFd, mut data: &[u8]) -> Result<(), Unwritten> {
     while !data.is_empty() {
         match rustix::io::write(fd, data) {
             Ok(count) => data = data.get(count..).unwrap_or_default(),
@@ -69,8 +73,9 @@ fn write(fd: &impl std::os::fd::AsFd, mut data: &[u8]) -> bool {
                 let mut waits = [rustix::event::PollFd::new(fd, rustix::event::PollFlags::OUT)];
                 let _ = rustix::event::poll(&mut waits, None);
             }
-            Err(_) => return false,
+            Err(rustix::io::Errno::PIPE) => return Err(Unwritten::ReaderGone),
+            Err(errno) => return Err(Unwritten::Failed(errno.into())),
         }
     }
-    true
+    Ok(())
 }

@@ -12,6 +12,7 @@ use creel::paths::{
 use serde_json::{Value, json};
 
 use super::fixture::Fixture;
+use super::host_env;
 use crate::harness::{Area, Case, Difference, Direction, Facts, Judgement, Rule};
 
 /// The area.
@@ -39,6 +40,7 @@ impl Area for Binds {
             "apparmor" => optional(&case.input["apparmorProfile"], case.expect, "apparmor", check_profile),
             "sandboxEnv" => sandbox_env(case.input, case.expect),
             "sandboxEnvLong" => sandbox_env_long(case.input, case.expect),
+            "hostExecEnv" => host_env::judge(case.input, case.expect),
             _ => Judgement::NotCovered,
         }
     }
@@ -114,6 +116,7 @@ const RULES: &[Rule] = &[
                 && facts.upstream["explicit"]["allowed"] == facts.creel["explicit"]["allowed"]
         },
     },
+    host_env::RULE,
 ];
 
 fn any_bind(facts: &Facts<'_>, shows: impl Fn(&str) -> bool) -> bool {

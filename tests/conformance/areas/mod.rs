@@ -4,6 +4,7 @@ mod binds;
 mod container_args;
 mod explain;
 mod fixture;
+mod host_env;
 mod tool_policy;
 
 use super::harness::Area;
