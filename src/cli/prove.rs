@@ -11,6 +11,7 @@ use crate::client::Sandbox;
 use crate::config::{self, Config, Places};
 use crate::doctor::prove::{self, Proof, Row, Verdict};
 use crate::error::Failure;
+use crate::policy::audit::shown;
 use crate::state::StateDir;
 
 /// True where nothing is open and nothing unknown.
@@ -78,7 +79,7 @@ fn show(proof: &Proof, paint: Paint) {
             line(first, &format!("{} ({} of them)", first.title, group.len()), paint, &told(group));
         } else {
             for row in group {
-                line(row, format!("{} {}", row.title, row.subject).trim_end(), paint, &row.observed);
+                line(row, format!("{} {}", row.title, shown(&row.subject)).trim_end(), paint, &row.observed);
             }
         }
         rows = rest;
@@ -120,7 +121,7 @@ fn line(row: &Row, attempt: &str, paint: Paint, observed: &str) {
         Verdict::Allowed => paint.doubtful(&word),
         Verdict::Unknown | Verdict::Open => paint.bad(&word),
     };
-    print::line(&format!("{word} {attempt:44} {:34} {observed}", row.intended));
+    print::line(&format!("{word} {attempt:44} {:34} {}", row.intended, shown(observed)));
     if row.verdict != Verdict::Held {
         print::line(&format!("{:9} rule: {}", "", row.rule));
     }

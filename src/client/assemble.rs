@@ -18,6 +18,9 @@ use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandb
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
 
+/// How long a sandbox that belongs to one caller alone outlives it.
+const APART_IDLE: Duration = Duration::from_mins(10);
+
 /// Everything that the files and options say, before the engine is asked.
 struct Wanted {
     state: StateDir,
@@ -208,6 +211,10 @@ fn request(
     let hours = |hours: Option<u64>, each: u64| Duration::from_secs(hours.unwrap_or(0).saturating_mul(each));
     request.idle_limit = hours(sandbox.prune.idle_hours, 3600);
     request.max_age = hours(sandbox.prune.max_age_days, 24 * 3600);
+    if options.apart.is_some() {
+        // Whoever opened it removes it; should that fail, it ends itself soon.
+        request.idle_limit = APART_IDLE;
+    }
     Ok((request, warnings))
 }
 

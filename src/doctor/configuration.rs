@@ -21,6 +21,19 @@ pub(super) fn uses_sandboxes(look: &ConfigLook) -> bool {
     }
 }
 
+/// What some sandbox has a limit on, by the engine's words; one that cannot be read has what is built in.
+pub(super) fn limited(look: &ConfigLook) -> Vec<&'static str> {
+    let sandboxes = look.config.as_ref().map(|config| resolved(look, config)).unwrap_or_default();
+    let any = |has: fn(&ResolvedSandbox) -> bool| sandboxes.iter().any(has);
+    let all = [
+        ("pids", true),
+        ("memory", any(|one| one.docker.memory.is_some())),
+        ("swap", any(|one| one.docker.memory_swap.is_some())),
+        ("cpu", any(|one| one.docker.nano_cpus.is_some())),
+    ];
+    all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
+}
+
 /// Every agent's sandbox, the default agent's first; what cannot be merged is told by `problems`.
 pub(super) fn resolved(look: &ConfigLook, config: &Config) -> Vec<ResolvedSandbox> {
     agents(config).iter().filter_map(|id| config.sandbox(id, &look.places).ok()).collect()

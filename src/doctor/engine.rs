@@ -6,8 +6,8 @@ use super::finding::Finding;
 /// What every engine that creel can use is built on.
 const SOCKET_RULE: &str = "built-in: the engine is found as the docker client finds it";
 
-/// `used` says whether any session runs in a sandbox by configuration.
-pub(super) fn checks(look: &EngineLook, used: bool) -> Vec<Finding> {
+/// `used` says whether any session runs in a sandbox by configuration, `limited` what some sandbox has a limit on.
+pub(super) fn checks(look: &EngineLook, used: bool, limited: &[&str]) -> Vec<Finding> {
     let mut all = Vec::new();
     let (facts, error) = (&look.facts, &look.error);
     if let Some(error) = error {
@@ -73,8 +73,14 @@ pub(super) fn checks(look: &EngineLook, used: bool) -> Vec<Finding> {
         all.push(Finding::ok("engine.limits", what));
     } else {
         let what = format!("the engine cannot limit {}", missing.join(", "));
+        let wanted = missing.iter().any(|name| limited.contains(name));
+        let finding = if wanted {
+            Finding::warning("engine.limits", format!("{what}, and the configuration asks for it"))
+        } else {
+            Finding::note("engine.limits", format!("{what}; nothing asks for it"))
+        };
         all.push(
-            Finding::warning("engine.limits", what)
+            finding
                 .rule(rule)
                 .fix("give the engine these control groups, or name the rules in dangerouslyAllowUnenforced"),
         );
@@ -155,7 +161,7 @@ mod tests {
         };
         let look = EngineLook { tried: vec![attempt], error: Some(error), ..EngineLook::default() };
         for (used, severity) in [(false, Severity::Note), (true, Severity::Error)] {
-            let all = checks(&look, used);
+            let all = checks(&look, used, &["pids"]);
             assert_eq!(severities(&all), [("engine.unavailable", severity)]);
             assert!(all[0].what.contains("unix:///a (default socket): no such socket"), "{}", all[0].what);
             assert_eq!(all[0].fix, "start one");
@@ -172,10 +178,10 @@ mod tests {
             security_options: vec!["name=seccomp,profile=default".to_owned(), "name=apparmor".to_owned()],
             ..Capabilities::default()
         };
-        let all = checks(&found(true, full.clone()), true);
+        let all = checks(&found(true, full.clone()), true, &["pids"]);
         assert!(all.iter().all(|finding| finding.severity == Severity::Ok), "{all:?}");
         let poor = Capabilities { pids_limit: false, security_options: Vec::new(), ..full };
-        let all = checks(&found(false, poor), true);
+        let all = checks(&found(false, poor), true, &["pids"]);
         let all = format!("{:?}", severities(&all));
         for part in [
             "(\"engine.remote\", Error)",
@@ -185,6 +191,16 @@ mod tests {
         ] {
             assert!(all.contains(part), "{part} in {all}");
         }
+    }
+
+    #[test]
+    fn a_limit_that_nothing_asks_for_is_a_note() {
+        let poor = Capabilities { pids_limit: true, ..Capabilities::default() };
+        let of = |limited: &[&str]| {
+            let all = checks(&found(true, poor.clone()), true, limited);
+            all.iter().find(|one| one.id == "engine.limits").unwrap().severity
+        };
+        assert_eq!((of(&["pids"]), of(&["pids", "swap"])), (Severity::Note, Severity::Warning));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
     let used = configuration::uses_sandboxes(&facts.config);
     let mut all = configuration::checks(&facts.config);
     all.extend(installation::checks(facts));
-    all.extend(engine::checks(&facts.engine, used));
+    all.extend(engine::checks(&facts.engine, used, &configuration::limited(&facts.config)));
     all.extend(engine::images(&facts.images, used));
     all.extend(sandboxes::checks(facts));
     all

@@ -8,8 +8,8 @@
 pub const MAX_LINES: usize = 512;
 /// The most bytes that are read.
 pub const MAX_BYTES: usize = 128 * 1024;
-/// The longest subject or detail, in characters.
-const MAX_TEXT: usize = 512;
+/// The longest subject or detail as it is on the line, in bytes; a path of the longest kind fits.
+const MAX_TEXT: usize = 3 * 4096;
 /// The word of the last line.
 const END: &str = "end";
 
@@ -193,15 +193,14 @@ impl Tried {
             Outcome::Absent => "absent".to_owned(),
             Outcome::Saw => "saw".to_owned(),
         };
-        format!("{}\t{outcome}\t{}\t{}", self.attempt.as_str(), plain(&self.subject), plain(&self.detail))
+        format!("{}\t{outcome}\t{}\t{}", self.attempt.as_str(), encode(&self.subject), encode(&self.detail))
     }
 
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let (word, outcome) = (fields.next()?, fields.next()?);
-        let (subject, detail) = (fields.next()?, fields.next()?);
-        let sound = |text: &str| text.chars().count() <= MAX_TEXT && text.chars().all(is_plain);
-        if fields.next().is_some() || !sound(subject) || !sound(detail) {
+        let (subject, detail) = (decode(fields.next()?)?, decode(fields.next()?)?);
+        if fields.next().is_some() {
             return None;
         }
         let outcome = match outcome {
@@ -213,22 +212,44 @@ impl Tried {
                 other.strip_prefix("refused ")?.parse().ok().filter(|errno| (1..4096).contains(errno))?,
             ),
         };
-        Some(Self {
-            attempt: Attempt::ALL.iter().copied().find(|attempt| attempt.as_str() == word)?,
-            subject: subject.to_owned(),
-            outcome,
-            detail: detail.to_owned(),
-        })
+        let attempt = Attempt::ALL.iter().copied().find(|attempt| attempt.as_str() == word)?;
+        let one = Self { attempt, subject, outcome, detail };
+        // One spelling for each: what is believed is exactly what a probe writes.
+        (one.line() == line).then_some(one)
     }
 }
 
-fn is_plain(c: char) -> bool {
-    c == ' ' || c.is_ascii_graphic()
+fn is_plain(byte: u8) -> bool {
+    (byte == b' ' || byte.is_ascii_graphic()) && byte != b'%'
 }
 
-/// Text for a field: nothing that could begin another one, or another line.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if is_plain(c) { c } else { '?' }).take(MAX_TEXT).collect()
+/// Text for a field: what could begin another field or another line is written as its number.
+fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The text of a field. Control characters are refused.
+fn decode(field: &str) -> Option<String> {
+    if field.len() > MAX_TEXT {
+        return None;
+    }
+    let mut parts = field.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend(rest.bytes());
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    (!text.chars().any(char::is_control)).then_some(text)
 }
 
 /// The last line.
@@ -293,8 +314,15 @@ mod tests {
 
     #[test]
     fn what_a_field_holds_stays_in_it() {
-        let line = one("a\tb\nend\t0", Outcome::Saw, "\u{1b}[31mé").line();
-        assert_eq!(line, "write\tsaw\ta?b?end?0\t?[31m?");
+        let line = one("a\tb\nend\t0", Outcome::Saw, "100 %").line();
+        assert_eq!(line, "write\tsaw\ta%09b%0Aend%090\t100 %25");
+        let far = one("/home/jürgen/my state", Outcome::Absent, "");
+        assert_eq!(parse(text(std::slice::from_ref(&far)).as_bytes()).unwrap(), [far]);
+        // Nothing that a terminal would obey, and one spelling only.
+        for bad in ["%1B[31m", "%0a", "%41", "%", "%2", "%+1", "é", "%FF"] {
+            let body = format!("write\tsaw\t{bad}\t\nend\t1\n");
+            assert_eq!(parse(body.as_bytes()), Err(ProbeError::BadLine(1)), "{bad}");
+        }
     }
 
     #[test]
@@ -308,6 +336,7 @@ mod tests {
             ("write\tworked\t/\nend\t1\n", ProbeError::BadLine(1)),
             ("write\tmaybe\t/\t\nend\t1\n", ProbeError::BadLine(1)),
             ("write\trefused 0\t/\t\nend\t1\n", ProbeError::BadLine(1)),
+            ("write\trefused 030\t/\t\nend\t1\n", ProbeError::BadLine(1)),
             ("fly\tworked\t/\t\nend\t1\n", ProbeError::BadLine(1)),
             ("write\tworked\t/\tx\r\nend\t1\n", ProbeError::BadLine(1)),
             ("write\tworked\t/\t\nwrite\tabsent\t/\t\nend\t2\n", ProbeError::Repeated(2)),
@@ -328,6 +357,12 @@ mod tests {
         #[test]
         fn anything_is_read_or_refused(text in "(write|end|saw|worked|refused 1|\t|\n|[ -~]){0,40}") {
             let _ = parse(text.as_bytes());
+        }
+
+        #[test]
+        fn any_text_that_is_none_for_terminals_comes_back(subject in "[^\\p{C}]{0,20}", detail in "[^\\p{C}]{0,20}") {
+            let line = one(&subject, Outcome::Saw, &detail);
+            assert_eq!(parse(text(std::slice::from_ref(&line)).as_bytes()).unwrap(), [line]);
         }
     }
 }

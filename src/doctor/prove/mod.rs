@@ -180,7 +180,8 @@ pub fn surroundings(intended: &mut Intended, state: &Path, endpoint: &Endpoint) 
     intended.host_paths = paths
         .filter_map(|path| {
             let meta = std::fs::symlink_metadata(&path).ok()?;
-            Some((path.to_str()?.to_owned(), format!("{}:{}", meta.dev(), meta.ino())))
+            let path = path.to_str().filter(|text| !text.chars().any(char::is_control))?;
+            Some((path.to_owned(), format!("{}:{}", meta.dev(), meta.ino())))
         })
         .collect();
     let number = |name: &&str| {
