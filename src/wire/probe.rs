@@ -225,12 +225,14 @@ fn is_plain(byte: u8) -> bool {
 
 /// Text for a field: what could begin another field or another line is written as its number.
 fn encode(text: &str) -> String {
+    use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if is_plain(byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out
