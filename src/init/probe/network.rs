@@ -1,7 +1,7 @@
 //! Ways out over the network, and to the engine. Nothing is sent to an address that could be somebody's, except a
 //! connection to the engine's ports on this machine.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -53,8 +53,10 @@ pub(super) fn run(wanted: &Wanted, teller: &mut Teller) {
 fn route(address: &str) -> std::io::Result<()> {
     let address: IpAddr =
         address.parse().map_err(|_| std::io::Error::from_raw_os_error(nix::libc::EINVAL))?;
-    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    UdpSocket::bind(any)?.connect(SocketAddr::new(address, 9))
+    // Addresses, not text: text would bring the resolver of names into creel-init.
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    UdpSocket::bind(SocketAddr::new(any, 0))?.connect(SocketAddr::new(address, 9))
 }
 
 /// The default gateway of the kernel's table, whose numbers are in the order of the machine.
