@@ -83,7 +83,10 @@ pub(super) fn checks(look: &ConfigLook) -> Vec<Finding> {
 fn problems(look: &ConfigLook) -> Vec<Finding> {
     let mut all = match &look.config {
         Ok(config) => merged(look, config),
-        Err(ConfigError::Invalid { problems, .. }) => problems.iter().map(problem).collect(),
+        Err(ConfigError::Invalid { problems, .. }) => {
+            // A former key is told by `legacy_keys`, which knows what takes its place.
+            problems.iter().filter(|one| !one.key.ends_with(".perSession")).map(problem).collect()
+        }
         Err(error) => {
             let report = crate::error::Diagnose::report(error);
             let finding = Finding::error("config.unreadable", report.message).fix(report.fix);
@@ -91,7 +94,7 @@ fn problems(look: &ConfigLook) -> Vec<Finding> {
         }
     };
     all.extend(look.refused_binds.iter().map(|one| of_problem("config.bind-refused", one)));
-    if all.is_empty() {
+    if all.is_empty() && look.config.is_ok() {
         let file = look.file.display();
         let what = if look.present {
             format!("{file} is sound")
@@ -116,9 +119,7 @@ fn merged(look: &ConfigLook, config: &Config) -> Vec<Finding> {
 }
 
 fn problem(problem: &Problem) -> Finding {
-    let id = if problem.key.ends_with(".perSession") {
-        "config.legacy-refused"
-    } else if problem.key.contains(".docker.env") {
+    let id = if problem.key.contains(".docker.env") {
         "config.env-invalid"
     } else if problem.key.contains(".binds") {
         "config.bind-refused"
@@ -317,10 +318,8 @@ mod tests {
         ] {
             assert_eq!(bad(text), [(id.to_owned(), severity)], "{text}");
         }
-        let both = bad("{agents: {defaults: {sandbox: {perSession: true}}}}");
-        let wanted =
-            ["config.legacy-refused", "config.legacy-key"].map(|id| (id.to_owned(), Severity::Error));
-        assert_eq!(both, wanted);
+        let former = bad("{agents: {defaults: {sandbox: {perSession: true}}}}");
+        assert_eq!(former, [("config.legacy-key".to_owned(), Severity::Error)]);
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn former_keys_are_rewritten_once_and_comments_stay() {
     let text = "// ours\n{\n  agents: {\n    defaults: { sandbox: { perSession: true, mode: 'all', docker: { image: 'creel-minimal:latest' } } },\n    list: [\n      { id: 'main' }, // first\n    ],\n  },\n}\n";
     let home = Home::new(text);
     let (ids, status) = bad(&home, &[]);
-    assert_eq!((ids, status), (vec!["config.legacy-refused".to_owned(), "config.legacy-key".to_owned()], 1));
+    assert_eq!((ids, status), (vec!["config.legacy-key".to_owned()], 1));
     assert_eq!(home.text(), text, "without --fix nothing changes");
     let (out, err, status) = home.run(&["doctor", "--fix"]);
     assert_eq!(status, 0, "{out}{err}");
