@@ -42,7 +42,7 @@ enum Command {
     Exec(Box<exec::Args>),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
-    /// Explain, list, stop and prune the sandboxes of this installation.
+    /// Explain, list, recreate, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
     /// Read, change and check the configuration file.
     Config(config::Args),

@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::options::Var;
+use super::owners::Owners;
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
+use crate::config::mounts::{Kind, Managed};
 use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
-use crate::paths::{protected, select, validate, workspace};
+use crate::paths::{select, validate, workspace};
 use crate::runner::{Setting, Transport};
-use crate::sandbox::{self, Bind, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
+use crate::sandbox::{self, Bind, ByLink, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
 
@@ -29,6 +31,7 @@ struct Wanted {
     session: SessionKey,
     scope: ScopeKey,
     deny: DenyList,
+    owners: Owners,
 }
 
 pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
@@ -36,6 +39,9 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let (request, mut warnings) = request(options, &wanted, Purpose::Make)?;
     let engine = Engine::discover(&Discovery::from_process(options.engine.clone())).await?;
     let sandboxes = Sandboxes::open(engine, &wanted.state)?;
+    if wanted.sandbox.prune.any() {
+        sandboxes.prune_seldom(&ByLink, &|key| wanted.owners.limits(key)).await;
+    }
     let exe = std::env::current_exe().unwrap_or_default();
     let named = (options.var)("CREEL_INIT");
     let init = sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?;
@@ -99,7 +105,13 @@ pub(super) fn preview(options: &SandboxOptions) -> Result<Preview, Failure> {
     })
 }
 
-fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
+/// The configuration with the limits of every owner.
+pub(super) fn owners(options: &SandboxOptions) -> Result<Owners, Failure> {
+    let (_, config, places) = load(options)?;
+    Ok(Owners::new(config, places))
+}
+
+fn load(options: &SandboxOptions) -> Result<(StateDir, Config, Places), Failure> {
     let var = &options.var;
     let state = match &options.state {
         Some(dir) => StateDir::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
@@ -107,18 +119,36 @@ fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
     };
     let look_up = |name: &str| var(name);
     let config = Config::load(&config::locate(options.config.as_deref(), &look_up, &state), &look_up)?;
-    let Subject { agent, session, .. } =
-        config.subject(options.agent.as_deref(), options.session.as_deref())?;
     let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let places = Places { home, state: state.root().to_owned() };
-    let sandbox = config.sandbox(&agent, &places)?;
+    Ok((state, config, places))
+}
+
+/// Whether the session's tool calls run in a sandbox.
+pub(super) fn is_sandboxed(options: &SandboxOptions) -> Result<bool, Failure> {
+    let (_, config, places) = load(options)?;
+    let subject = subject(options, &config)?;
+    Ok(config.sandbox_of(&subject, &places)?.mode.decide(subject.is_main, &subject.stamp))
+}
+
+fn subject(options: &SandboxOptions, config: &Config) -> Result<Subject, Failure> {
+    let subject = config.subject(options.agent.as_deref(), options.session.as_deref())?;
+    Ok(subject.stamped(options.stamp.clone()))
+}
+
+fn read(options: &SandboxOptions) -> Result<Wanted, Failure> {
+    let var = &options.var;
+    let (state, config, places) = load(options)?;
+    let subject = subject(options, &config)?;
+    let sandbox = config.sandbox_of(&subject, &places)?;
+    let Subject { agent, session, .. } = subject;
     known_backend(&sandbox, &config)?;
     let exec = config.exec(&agent);
     let deny = deny_list(var, state.root());
     let place = options.workspace.as_deref().unwrap_or(&sandbox.agent_workspace);
     let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
     let scope = scope(options, &sandbox, &session, &place);
-    Ok(Wanted { state, sandbox, exec, session, scope, deny })
+    Ok(Wanted { state, sandbox, exec, session, scope, deny, owners: Owners::new(config, places) })
 }
 
 /// Backends that are not engines of containers (`ssh`) run commands elsewhere: where one is configured, a container
@@ -149,7 +179,7 @@ fn scope(
     session: &SessionKey,
     place: &Path,
 ) -> ScopeKey {
-    let scope = ScopeKey::new(sandbox.scope, session, place);
+    let scope = sandbox.scope_key(session, place);
     let plain = options.image.is_none() && options.binds.is_empty() && options.workspace.is_none();
     if plain && options.apart.is_none() {
         return scope;
@@ -177,10 +207,15 @@ fn request(
         (Purpose::Make, _) => state.installation()?,
     };
     let name = SandboxName::parse(&session::container_name(&docker.container_prefix, scope, &installation))?;
-    let (workspace, mut binds) = workspace_of(options, wanted, purpose)?;
-    let guarded: Vec<String> =
-        binds.iter().map(|bind| bind.target.clone()).filter(|one| one != AGENT_TARGET).collect();
-    let (more, warnings) = binds_of(options, wanted, &workspace, &guarded)?;
+    let (workspace, mut binds, guarded) = workspace_of(options, wanted, purpose)?;
+    let (more, mut warnings) = binds_of(options, wanted, &workspace, &guarded)?;
+    if sandbox.access_capped {
+        tracing::warn!(target: "agent/sandbox", session = session.as_str(), "workspaceAccess rw is capped to ro");
+        warnings.push(
+            "workspaceAccess is ro, not rw as configured: the session's creator must have a sandbox"
+                .to_owned(),
+        );
+    }
     // A configured bind with the agent's target takes its place, where the flag for reserved targets allows it.
     binds.retain(|bind| !more.iter().any(|other| other.target == bind.target));
     binds.extend(more);
@@ -208,9 +243,8 @@ fn request(
     request.gpus.clone_from(&docker.gpus);
     request.setup.clone_from(&docker.setup_command);
     request.allow_unenforced.clone_from(&docker.allow_unenforced);
-    let hours = |hours: Option<u64>, each: u64| Duration::from_secs(hours.unwrap_or(0).saturating_mul(each));
-    request.idle_limit = hours(sandbox.prune.idle_hours, 3600);
-    request.max_age = hours(sandbox.prune.max_age_days, 24 * 3600);
+    let limits = sandbox.prune.limits();
+    (request.idle_limit, request.max_age) = (limits.idle, limits.age);
     if options.apart.is_some() {
         // Whoever opened it removes it; should that fail, it ends itself soon.
         request.idle_limit = APART_IDLE;
@@ -258,40 +292,48 @@ fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Resu
     Ok(workspace::check_place(dir, deny, own)?)
 }
 
-/// The directory that commands work in, and the agent's own beside it where access is `ro`.
+/// The directory that commands work in, what creel mounts beside it, and which targets no bind may take.
 fn workspace_of(
     options: &SandboxOptions,
     wanted: &Wanted,
     purpose: Purpose,
-) -> Result<(Workspace, Vec<Bind>), Failure> {
-    let Wanted { sandbox, scope, deny, .. } = wanted;
-    let target = sandbox.docker.workdir.clone();
-    if let Some(dir) = &options.workspace {
-        let own = std::slice::from_ref(&sandbox.agent_workspace);
-        let dir = workspace::check_workspace(dir, deny, own)?;
-        return Ok((Workspace { dir, read_only: false, owned_by_creel: false, target }, Vec::new()));
-    }
-    let agent = || {
-        place(&wanted.state, &sandbox.agent_workspace, deny, std::slice::from_ref(&sandbox.agent_workspace))
+) -> Result<(Workspace, Vec<Bind>, Vec<String>), Failure> {
+    let Wanted { sandbox, session, scope, deny, .. } = wanted;
+    let judged = |dir: &Path, own: &PathBuf| place(&wanted.state, dir, deny, std::slice::from_ref(own));
+    let shared = sandbox.workspace_access == WorkspaceAccess::Rw;
+    let dir = if let Some(dir) = &options.workspace {
+        workspace::check_workspace(dir, deny, std::slice::from_ref(&sandbox.agent_workspace))?
+    } else if shared {
+        judged(&sandbox.agent_workspace, &sandbox.agent_workspace)?
+    } else {
+        judged(&session::sandbox_workspace(&sandbox.workspace_root, scope), &sandbox.workspace_root)?
     };
-    if sandbox.workspace_access == WorkspaceAccess::Rw {
-        let dir = agent()?;
-        let binds = protected::protected(&dir, &target).into_iter().map(|one| {
-            let held = sandbox::Held::open(&one.source)?;
-            Ok::<_, Failure>(Bind { source: one.source, target: one.target, read_only: true, held })
-        });
-        let binds = binds.collect::<Result<Vec<Bind>, Failure>>()?;
-        return Ok((Workspace { dir, read_only: false, owned_by_creel: false, target }, binds));
+    let (Managed { target, writable, .. }, mut beside) = sandbox.managed(session, &dir);
+    if options.workspace.is_some() {
+        // What belongs to the configured workspace does not come along; what was given to the session does.
+        beside.retain(|one| one.kind == Kind::Attachments);
     }
-    let dir = session::sandbox_workspace(&sandbox.workspace_root, scope);
-    let dir = place(&wanted.state, &dir, deny, std::slice::from_ref(&sandbox.workspace_root))?;
-    let read_only = sandbox.workspace_access == WorkspaceAccess::Ro;
-    let binds = match (read_only, purpose) {
-        (false, _) => Vec::new(),
-        (true, Purpose::Look) if !agent()?.is_dir() => Vec::new(),
-        (true, _) => vec![agent_bind(&agent()?)?],
+    let workspace = Workspace {
+        dir,
+        // A directory of the caller's choice is writable, unless others must not see what a guest writes.
+        read_only: if options.workspace.is_some() { options.stamp.is_required() } else { !writable },
+        owned_by_creel: options.workspace.is_none() && !shared,
+        target,
     };
-    Ok((Workspace { dir, read_only, owned_by_creel: true, target }, binds))
+    let guarded = beside.iter().filter(|one| one.kind.stays()).map(|one| one.target.clone()).collect();
+    let mut binds = Vec::new();
+    for Managed { source, target, kind, .. } in beside {
+        if kind != Kind::Agent {
+            let held = sandbox::Held::open(&source)?;
+            binds.push(Bind { source, target, read_only: true, held });
+            continue;
+        }
+        let dir = judged(&source, &sandbox.agent_workspace)?;
+        if purpose == Purpose::Make || dir.is_dir() {
+            binds.push(agent_bind(&dir)?);
+        }
+    }
+    Ok((workspace, binds, guarded))
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {

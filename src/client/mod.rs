@@ -15,14 +15,18 @@
 
 mod assemble;
 mod collect;
+mod inventory;
 mod options;
+mod owners;
 mod prepare;
 
 use std::time::Duration;
 
 pub use assemble::Preview;
 pub use collect::{Collected, MAX_COLLECTED};
+pub use inventory::{Runtime, inventory};
 pub use options::{RoadChoice, SandboxOptions};
+pub use owners::Owners;
 pub use prepare::Way;
 
 use crate::approvals::{Command, Names, Permit};
@@ -190,7 +194,7 @@ impl Sandbox {
         drop(self.ready);
         match self.sandboxes.stop(&name, InUse::Refuse).await {
             Ok(_) => Ok(true),
-            Err(SandboxError::Leased { .. }) => Ok(false),
+            Err(SandboxError::Leased { .. } | SandboxError::Busy { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

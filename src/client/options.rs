@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Preview, Sandbox, assemble};
+use super::{Owners, Preview, Sandbox, assemble};
 use crate::error::Failure;
+use crate::session::Stamp;
 
 /// Looks a variable of the environment up.
 pub(super) type Var = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -35,6 +36,7 @@ pub struct SandboxOptions {
     pub(super) env: Vec<(String, String)>,
     pub(super) road: RoadChoice,
     pub(super) apart: Option<String>,
+    pub(super) stamp: Stamp,
     pub(super) var: Var,
 }
 
@@ -51,6 +53,7 @@ impl std::fmt::Debug for SandboxOptions {
             .field("binds", &self.binds)
             .field("road", &self.road)
             .field("apart", &self.apart)
+            .field("stamp", &self.stamp)
             .finish_non_exhaustive()
     }
 }
@@ -69,6 +72,7 @@ impl Default for SandboxOptions {
             env: Vec::new(),
             road: RoadChoice::Auto,
             apart: None,
+            stamp: Stamp::None,
             var: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -108,6 +112,14 @@ impl SandboxOptions {
     #[must_use]
     pub fn session(mut self, key: impl Into<String>) -> Self {
         self.session = Some(key.into());
+        self
+    }
+
+    /// What the agent host stamped onto the session. One that is `required` gets a sandbox of its own, of scope
+    /// `agent`, in which no workspace that others see is writable.
+    #[must_use]
+    pub fn stamp(mut self, stamp: Stamp) -> Self {
+        self.stamp = stamp;
         self
     }
 
@@ -167,6 +179,16 @@ impl SandboxOptions {
         self.engine.clone()
     }
 
+    /// Whether the session's tool calls run in a sandbox, by the configuration and its stamp. [`Self::open`] always
+    /// means one; nothing of it ever runs on the host instead.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read or is not sound.
+    pub fn is_sandboxed(&self) -> Result<bool, Failure> {
+        assemble::is_sandboxed(self)
+    }
+
     /// What [`Self::open`] would ask an engine for. Nothing is written, made or asked.
     ///
     /// # Errors
@@ -176,6 +198,15 @@ impl SandboxOptions {
         assemble::preview(self)
     }
 
+    /// The owners of sandboxes, by the configuration.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read or is not sound.
+    pub fn owners(&self) -> Result<Owners, Failure> {
+        assemble::owners(self)
+    }
+
     /// Opens the sandbox: makes it, or joins the one that is there.
     ///
     /// # Errors
@@ -183,6 +214,7 @@ impl SandboxOptions {
     /// Each with what was refused, the rule and the fix. Nothing is left half made, and nothing runs on the host
     /// instead.
     pub async fn open(&self) -> Result<Sandbox, Failure> {
-        assemble::open(self).await
+        // It holds every step of a start: too large to lie in each caller's own future.
+        Box::pin(assemble::open(self)).await
     }
 }

@@ -17,6 +17,7 @@
 //! | [`network`] | network modes and profiles that are refused |
 //! | [`env`] | environment names and values |
 //! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
+//! | [`mounts`] | what is mounted besides the binds |
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
 //! | [`legacy`] | keys of former versions, rewritten in place |
@@ -34,6 +35,7 @@ pub mod index;
 pub mod legacy;
 pub mod limits;
 pub mod locate;
+pub mod mounts;
 pub mod network;
 pub mod path;
 pub mod reader;
@@ -50,7 +52,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::policy;
-use crate::session::{self, AgentId};
+use crate::session::{self, AgentId, Stamp};
 
 pub use agents::Agent;
 pub use document::{Document, Origin};
@@ -196,7 +198,19 @@ impl Config {
     /// The sandbox settings that hold for an agent. An agent that is not configured has the defaults.
     pub fn sandbox(&self, id: &AgentId, places: &Places) -> Result<ResolvedSandbox, ConfigError> {
         let own = self.agent(id).map(|agent| &agent.sandbox);
-        resolved::resolve(self, &self.defaults, own, id, places)
+        resolved::resolve(self, &self.defaults, own, id, places, &Stamp::None)
+    }
+
+    /// The sandbox settings of the defaults alone, as the shared sandbox has them.
+    pub fn shared_sandbox(&self, places: &Places) -> Result<ResolvedSandbox, ConfigError> {
+        resolved::resolve(self, &self.defaults, None, &self.default_agent(), places, &Stamp::None)
+    }
+
+    /// The sandbox settings that hold for a session. One that is stamped `required` has scope `agent`, and `rw` counts
+    /// as `ro` (spec `sandbox.md` §2.3).
+    pub fn sandbox_of(&self, subject: &Subject, places: &Places) -> Result<ResolvedSandbox, ConfigError> {
+        let own = self.agent(&subject.agent).map(|agent| &agent.sandbox);
+        resolved::resolve(self, &self.defaults, own, &subject.agent, places, &subject.stamp)
     }
 
     /// The exec settings that hold for an agent.

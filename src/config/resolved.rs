@@ -9,8 +9,8 @@ use super::sandbox::{Mode, SandboxLayer, WorkspaceAccess};
 use super::{Config, ConfigError, Places, network};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindPolicy, DenyList};
-use crate::sandbox::Rule;
-use crate::session::{AgentId, Scope};
+use crate::sandbox::{HOME_TARGET, Limits, Rule};
+use crate::session::{AgentId, Isolation, Scope, Stamp};
 
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
 pub const DEFAULT_PIDS: u64 = 1024;
@@ -31,6 +31,21 @@ pub struct Prune {
     pub idle_hours: Option<u64>,
     /// Days since it was made.
     pub max_age_days: Option<u64>,
+}
+
+impl Prune {
+    /// A criterion is on.
+    pub fn any(self) -> bool {
+        self.idle_hours.is_some() || self.max_age_days.is_some()
+    }
+
+    /// As times; zero is no limit.
+    pub fn limits(self) -> Limits {
+        let time = |count: Option<u64>, each: u64| {
+            std::time::Duration::from_secs(count.unwrap_or(0).saturating_mul(each))
+        };
+        Limits { idle: time(self.idle_hours, 3600), age: time(self.max_age_days, 24 * 3600) }
+    }
 }
 
 /// The block `sandbox.docker`, merged.
@@ -105,6 +120,15 @@ pub struct ResolvedSandbox {
     pub workspace_root: PathBuf,
     /// The agent's workspace on the host; absolute.
     pub agent_workspace: PathBuf,
+    /// Whom the sandbox belongs to, where it stands alone.
+    #[serde(skip)]
+    pub isolation: Option<Isolation>,
+    /// `rw` is configured and does not hold, because the session must not share what it can write.
+    #[serde(skip)]
+    pub access_capped: bool,
+    /// The state directory.
+    #[serde(skip)]
+    pub state: PathBuf,
     /// The container.
     pub docker: DockerSettings,
     /// When it is removed.
@@ -132,6 +156,8 @@ impl ResolvedSandbox {
     pub fn bind_policy(&self, deny: DenyList, roots: &[PathBuf]) -> BindPolicy {
         BindPolicy::new(deny, roots)
             .reserve([self.docker.workdir.as_str()])
+            .scratch(self.docker.tmpfs.iter().map(|tmpfs| tmpfs.target.as_str()), false)
+            .scratch([HOME_TARGET], true)
             .allow_reserved(self.docker.allow_reserved_targets)
             .allow_external(self.docker.allow_external_sources)
     }
@@ -163,11 +189,13 @@ pub(super) fn resolve(
     agent: Option<&SandboxLayer>,
     id: &AgentId,
     places: &Places,
+    stamp: &Stamp,
 ) -> Result<ResolvedSandbox, ConfigError> {
     let empty = SandboxLayer::default();
     let near = agent.unwrap_or(&empty);
     let mut merge = Merge { keys: BTreeMap::new() };
     let scope = merge.pick("scope", near.scope.as_ref(), defaults.scope.as_ref()).unwrap_or_default();
+    let scope = if stamp.is_required() { Scope::Agent } else { scope };
     let inner = if scope == Scope::Shared { &empty } else { near };
     let docker = docker(&mut merge, &inner.docker, &defaults.docker);
     let root = near.workspace_root.as_ref().or(defaults.workspace_root.as_ref());
@@ -182,6 +210,9 @@ pub(super) fn resolve(
     let mode = merge.pick("mode", near.mode.as_ref(), defaults.mode.as_ref()).unwrap_or_default();
     let access =
         merge.pick("workspaceAccess", near.workspace_access.as_ref(), defaults.workspace_access.as_ref());
+    // A writable workspace would be a channel between guests that must not trust each other.
+    let capped = stamp.is_required() && access == Some(WorkspaceAccess::Rw);
+    let access = if capped { Some(WorkspaceAccess::Ro) } else { access };
     let prune = prune(&mut merge, inner, defaults);
     let ssh_root = merge.pick(
         "ssh.workspaceRoot",
@@ -197,6 +228,9 @@ pub(super) fn resolve(
         workspace_access: access.unwrap_or_default(),
         workspace_root,
         agent_workspace: config.agent_workspace(id, places)?,
+        state: places.state.clone(),
+        isolation: stamp.isolation().cloned(),
+        access_capped: capped,
         docker,
         prune,
         ssh_workspace_root: ssh_root.unwrap_or_else(|| "/tmp/openclaw-sandboxes".to_owned()),
@@ -217,6 +251,11 @@ fn check(config: &Config, docker: &DockerSettings, merge: &Merge) -> Result<(), 
     if let Err(refused) = network::check_network(&docker.network, docker.allow_namespace_join) {
         let message = format!("{:?} is refused: {refused}", docker.network);
         return Err(config.problem(&key("docker.network"), message, refused.fix()));
+    }
+    if docker.tmpfs.iter().any(|tmpfs| tmpfs.target == docker.workdir) {
+        let message = format!("{:?} is a temporary file system of the sandbox too", docker.workdir);
+        let fix = "choose another workdir, or leave it out of docker.tmpfs";
+        return Err(config.problem(&key("docker.workdir"), message, fix));
     }
     if let (Some(memory), Some(swap)) = (docker.memory, docker.memory_swap)
         && u64::try_from(swap).is_ok_and(|swap| swap < memory)

@@ -2,7 +2,7 @@
 
 use super::docker::{self, DockerLayer};
 use super::reader::{Block, Set};
-use crate::session::Scope;
+use crate::session::{Scope, Stamp};
 
 pub(super) const KEYS: &[&str] = &[
     "mode",
@@ -64,10 +64,19 @@ impl Mode {
     /// Whether a session runs in a sandbox, as far as the configuration alone decides (spec `sandbox.md` §2.2).
     /// `is_main` is [`super::Subject::is_main`].
     pub fn sandboxes(self, is_main: bool) -> bool {
-        match self {
-            Self::Off => false,
-            Self::NonMain => !is_main,
-            Self::All => true,
+        self.decide(is_main, &Stamp::None)
+    }
+
+    /// Whether a session with this stamp runs in a sandbox; the first line that applies (spec `sandbox.md` §2.2).
+    pub fn decide(self, is_main: bool, stamp: &Stamp) -> bool {
+        match stamp {
+            Stamp::Required(_) => true,
+            Stamp::OptedOut => false,
+            Stamp::None => match self {
+                Self::Off => false,
+                Self::NonMain => !is_main,
+                Self::All => true,
+            },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Config, ConfigError};
 use crate::error::{Diagnose, Report};
-use crate::session::{AgentId, SessionError, SessionKey};
+use crate::session::{AgentId, SessionError, SessionKey, Stamp};
 
 /// The literal that names the one session of the global session scope.
 const GLOBAL: &str = "global";
@@ -18,6 +18,16 @@ pub struct Subject {
     pub main: String,
     /// The session is the main one.
     pub is_main: bool,
+    /// What the agent host stamped onto it.
+    pub stamp: Stamp,
+}
+
+impl Subject {
+    /// With the stamp that the agent host keeps of the session.
+    #[must_use]
+    pub fn stamped(self, stamp: Stamp) -> Self {
+        Self { stamp, ..self }
+    }
 }
 
 /// Why nobody is meant.
@@ -60,7 +70,7 @@ impl Config {
         } else {
             SessionKey::main_of(&agent).as_str().to_owned()
         };
-        Ok(Subject { agent, session, main, is_main })
+        Ok(Subject { agent, session, main, is_main, stamp: Stamp::None })
     }
 
     /// The channel that a session belongs to, by its key: `webchat`, or a channel that the configuration has.

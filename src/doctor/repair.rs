@@ -83,7 +83,7 @@ async fn sandboxes(around: &Around) -> Result<Sandboxes, Failure> {
 }
 
 async fn broken(around: &Around) -> Result<Vec<String>, Failure> {
-    let pruned = sandboxes(around).await?.prune_those(&ByLink, is_broken).await?;
+    let pruned = sandboxes(around).await?.prune_those(&ByLink, &|_| None, is_broken).await?;
     let told = pruned.into_iter().map(|one| match one.error {
         None => format!("sandbox {} removed: {}", one.name, one.reason),
         Some(error) => format!("sandbox {} stays: {error}", one.name),

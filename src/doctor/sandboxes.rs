@@ -78,7 +78,7 @@ fn container(one: &Listed, agents: Option<&[String]>) -> Vec<Finding> {
 
 /// Nobody uses it and nobody can.
 pub(super) fn is_broken(one: &Listed) -> bool {
-    one.leases == 0 && one.status != "paused" && (!one.running || !one.proven)
+    one.use_now().is_none() && (!one.running || !one.proven)
 }
 
 #[cfg(test)]
@@ -102,6 +102,8 @@ mod tests {
             idle_limit_s: 0,
             max_age_s: 0,
             leases: 0,
+            commands: None,
+            image_now: None,
         }
     }
 

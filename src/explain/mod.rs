@@ -108,8 +108,8 @@ pub fn explain(
     subject: &Subject,
     live: Live,
 ) -> Result<Explanation, SubjectError> {
-    let sandbox = config.sandbox(&subject.agent, places)?;
-    let sandboxed = sandbox.mode.sandboxes(subject.is_main);
+    let sandbox = config.sandbox_of(subject, places)?;
+    let sandboxed = sandbox.mode.decide(subject.is_main, &subject.stamp);
     let elevated = policy::elevated(config, subject);
     let problems = sources::problems(&sandbox, places, &subject.session);
     Ok(Explanation {
@@ -117,7 +117,7 @@ pub fn explain(
         agent_id: subject.agent.to_string(),
         session_key: subject.session.to_string(),
         main_session_key: subject.main.clone(),
-        fix_it: fix_it(&sandbox, &elevated),
+        fix_it: fix_it(&sandbox, &elevated, subject),
         sandbox: SandboxState {
             effective_host_workspace_root: mounts::host_root(&sandbox, &subject.session, sandboxed),
             runtime_workdir: mounts::workdir(&sandbox, &subject.session, sandboxed),
@@ -147,10 +147,11 @@ pub fn explain(
     })
 }
 
-/// Upstream's list, in its order.
-fn fix_it(sandbox: &ResolvedSandbox, elevated: &Elevated) -> Vec<String> {
+/// Upstream's list, in its order. No key lets a session out whose role demands a sandbox.
+fn fix_it(sandbox: &ResolvedSandbox, elevated: &Elevated, subject: &Subject) -> Vec<String> {
     let mode: &[&str] = match sandbox.mode {
         Mode::Off => &[],
+        _ if subject.stamp.is_required() => &[],
         _ => &["agents.defaults.sandbox.mode=off", "agents.entries.*.sandbox.mode=off"],
     };
     let tools = [

@@ -1,14 +1,13 @@
 //! The workspace of a session and what is mounted, as the configuration has it. Binds are shown as written even where
 //! they will be refused: the refusal is told beside them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::config::{ResolvedSandbox, WorkspaceAccess};
-use crate::paths::policy::AGENT_TARGET;
-use crate::paths::protected::protected;
-use crate::paths::{BindSpec, lexical};
+use crate::config::ResolvedSandbox;
+use crate::config::mounts::{Kind, Managed};
+use crate::paths::{BindSpec, ValidBind, lexical, select};
 use crate::session::{self, ScopeKey, SessionKey};
 
 /// One mount.
@@ -37,6 +36,8 @@ pub enum MountSource {
     Bind,
     /// Instructions that the sandbox must not change.
     ProtectedSkill,
+    /// What a subagent was given.
+    Attachments,
 }
 
 /// The backend is an engine of containers.
@@ -44,16 +45,9 @@ fn is_engine(sandbox: &ResolvedSandbox) -> bool {
     matches!(sandbox.backend_id().as_str(), "docker" | "podman")
 }
 
-fn scope(sandbox: &ResolvedSandbox, session: &SessionKey) -> ScopeKey {
-    ScopeKey::new(sandbox.scope, session, &sandbox.agent_workspace)
-}
-
 /// The directory of the host that commands work in.
 pub(super) fn host_root(sandbox: &ResolvedSandbox, session: &SessionKey, sandboxed: bool) -> PathBuf {
-    if !sandboxed || sandbox.workspace_access == WorkspaceAccess::Rw {
-        return sandbox.agent_workspace.clone();
-    }
-    session::sandbox_workspace(&sandbox.workspace_root, &scope(sandbox, session))
+    if sandboxed { sandbox.host_workspace(session) } else { sandbox.agent_workspace.clone() }
 }
 
 /// The same as commands see it.
@@ -64,7 +58,7 @@ pub(super) fn workdir(sandbox: &ResolvedSandbox, session: &SessionKey, sandboxed
     match sandbox.backend_id().as_str() {
         "docker" | "podman" => Some(sandbox.docker.workdir.clone()),
         "ssh" => {
-            let slug = match scope(sandbox, session) {
+            let slug = match sandbox.scope_key(session, &sandbox.agent_workspace) {
                 ScopeKey::Shared => "shared".to_owned(),
                 ScopeKey::Of(key) => session::slug(&key),
             };
@@ -74,38 +68,56 @@ pub(super) fn workdir(sandbox: &ResolvedSandbox, session: &SessionKey, sandboxed
     }
 }
 
-/// The mounts of a sandboxed session: workspace, agent's workspace, protected directories, binds (spec §4.5).
+/// The mounts of a sandboxed session: those that creel manages and the binds over them, chosen as for its container.
 pub(super) fn rows(sandbox: &ResolvedSandbox, session: &SessionKey, sandboxed: bool) -> Vec<MountRow> {
     if !sandboxed || !is_engine(sandbox) {
         return Vec::new();
     }
-    let root = host_root(sandbox, session, sandboxed);
-    let access = sandbox.workspace_access;
-    let row = |host_root: &Path, container_root: &str, writable, source| MountRow {
-        host_root: host_root.to_owned(),
-        container_root: container_root.to_owned(),
-        writable,
-        source,
-    };
-    let mut rows =
-        vec![row(&root, &sandbox.docker.workdir, access != WorkspaceAccess::Ro, MountSource::Workspace)];
-    if access == WorkspaceAccess::Ro {
-        rows.push(row(&sandbox.agent_workspace, AGENT_TARGET, false, MountSource::Agent));
-    }
-    let protected =
-        if access == WorkspaceAccess::Rw { protected(&root, &sandbox.docker.workdir) } else { Vec::new() };
-    rows.extend(
-        protected.iter().map(|one| row(&one.source, &one.target, false, MountSource::ProtectedSkill)),
-    );
-    let kept = |spec: &BindSpec| !protected.iter().any(|one| one.target == spec.target);
+    let (workspace, beside) = sandbox.managed(session, &sandbox.host_workspace(session));
+    let managed: Vec<Managed> = std::iter::once(workspace).chain(beside).collect();
+    let guarded: Vec<String> =
+        managed.iter().filter(|one| one.kind.stays()).map(|one| one.target.clone()).collect();
+    let mut rows: Vec<MountRow> = managed.into_iter().map(MountRow::from).collect();
     // The configuration refuses what cannot be parsed.
-    let binds = sandbox.docker.binds.iter().filter_map(|bind| BindSpec::parse(&bind.written).ok());
-    for spec in binds.filter(kept) {
-        let bind = row(&lexical::clean(&spec.source), &spec.target, !spec.read_only, MountSource::Bind);
+    let binds = sandbox.docker.binds.iter().filter_map(|bind| {
+        let BindSpec { source, target, read_only, relabel } = BindSpec::parse(&bind.written).ok()?;
+        let source_resolved = lexical::clean(&source).display().to_string();
+        Some(ValidBind {
+            source_written: source,
+            source_resolved,
+            target,
+            read_only,
+            relabel,
+            key: bind.key.clone(),
+        })
+    });
+    for bind in select::select(binds.collect(), &guarded).binds {
+        let bind = MountRow {
+            host_root: PathBuf::from(bind.source_resolved),
+            container_root: bind.target,
+            writable: !bind.read_only,
+            source: MountSource::Bind,
+        };
         match rows.iter_mut().find(|before| before.container_root == bind.container_root) {
             Some(before) => *before = bind,
             None => rows.push(bind),
         }
     }
     rows
+}
+
+impl From<Managed> for MountRow {
+    fn from(mount: Managed) -> Self {
+        Self {
+            host_root: mount.source,
+            container_root: mount.target,
+            writable: mount.writable,
+            source: match mount.kind {
+                Kind::Workspace => MountSource::Workspace,
+                Kind::Agent => MountSource::Agent,
+                Kind::ProtectedSkill => MountSource::ProtectedSkill,
+                Kind::Attachments => MountSource::Attachments,
+            },
+        }
+    }
 }

@@ -60,7 +60,7 @@ pub(super) fn tools(config: &Config, subject: &Subject) -> Tools {
 pub(super) fn elevated(config: &Config, subject: &Subject) -> Elevated {
     let channel = config.channel(&subject.session);
     let agent = config.agent_tools(&subject.agent).map(|tools| &tools.elevated);
-    let says = elevated::configured(&config.tools().elevated, agent, channel);
+    let says = elevated::configured(&config.tools().elevated, agent, channel, subject.stamp.is_required());
     let lists = [("global", says.global), ("agent", says.agent)];
     Elevated {
         enabled: says.enabled,

@@ -29,6 +29,15 @@ pub enum BindRefusal {
     },
     /// The target is one of the kernel's own file systems.
     KernelTarget(&'static str),
+    /// The target lies among the image's own programs, libraries or settings.
+    SystemTarget(&'static str),
+    /// The target meets a temporary file system of the sandbox.
+    ScratchTarget {
+        /// The temporary file system.
+        scratch: String,
+        /// The target is the same path, not one above.
+        same: bool,
+    },
     /// The source lies outside the roots that this sandbox may mount.
     OutsideRoots(Vec<PathBuf>),
 }
@@ -79,6 +88,15 @@ impl BindRefusal {
             Self::NotText => "its source resolves to a path that is not UTF-8 text".to_owned(),
             Self::Reserved { reserved, .. } => format!("its target meets {reserved}, which is reserved"),
             Self::KernelTarget(path) => format!("its target lies in {path}, which the kernel provides"),
+            Self::SystemTarget(path) => {
+                format!("its target lies in {path}, where the image keeps what every command starts from")
+            }
+            Self::ScratchTarget { scratch, same: true } => {
+                format!("its target {scratch} is a temporary file system of the sandbox already")
+            }
+            Self::ScratchTarget { scratch, .. } => {
+                format!("its target lies above {scratch}, a temporary file system of the sandbox")
+            }
             Self::OutsideRoots(roots) if roots.is_empty() => {
                 "its source lies outside the workspace, and no other root is allowed".to_owned()
             }
@@ -99,6 +117,8 @@ impl BindRefusal {
             Self::NotText => "bind-not-text".to_owned(),
             Self::Reserved { .. } => "bind-reserved-target".to_owned(),
             Self::KernelTarget(_) => "bind-kernel-target".to_owned(),
+            Self::SystemTarget(_) => "bind-system-target".to_owned(),
+            Self::ScratchTarget { .. } => "bind-scratch-target".to_owned(),
             Self::OutsideRoots(_) => "bind-outside-roots".to_owned(),
         }
     }
@@ -113,6 +133,8 @@ impl BindRefusal {
             Self::Reserved { .. } => "CRL-BIND-006",
             Self::KernelTarget(_) => "CRL-BIND-007",
             Self::OutsideRoots(_) => "CRL-BIND-008",
+            Self::SystemTarget(_) => "CRL-BIND-009",
+            Self::ScratchTarget { .. } => "CRL-BIND-010",
         }
     }
 
@@ -132,6 +154,15 @@ impl BindRefusal {
             Self::Reserved { .. } | Self::KernelTarget(_) => {
                 "choose another target, for example /data".to_owned()
             }
+            Self::SystemTarget(_) => {
+                "mount it elsewhere, for example below /opt, and name programs there in \
+                 tools.exec.pathPrepend; dangerouslyAllowReservedContainerTargets opens this target"
+                    .to_owned()
+            }
+            Self::ScratchTarget { scratch, same: true } => format!(
+                "choose a target below it ({scratch}/data) or elsewhere, or leave {scratch} out of docker.tmpfs"
+            ),
+            Self::ScratchTarget { .. } => "choose another target, for example /data".to_owned(),
             Self::OutsideRoots(_) => "move the data into the workspace, or set \
                  dangerouslyAllowExternalBindSources beside this bind if it is meant"
                 .to_owned(),

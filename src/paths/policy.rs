@@ -12,12 +12,26 @@ const RESERVED: &[&str] = &["/workspace", AGENT_TARGET];
 /// Where creel keeps its own program and sockets; no flag opens it.
 pub const OWN_TARGET: &str = "/.creel";
 
+/// Where an image keeps its programs, their libraries and their settings. Every command starts from there, creel's own
+/// shell first: `/bin/sh`, its libraries, `/etc/profile`.
+pub(super) const SYSTEM_TARGETS: &[&str] =
+    &["/etc", "/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// A temporary file system of the sandbox, as binds meet it.
+#[derive(Debug, Clone)]
+struct Scratch {
+    path: String,
+    /// A bind of the same target takes its place.
+    gives_way: bool,
+}
+
 /// The rules for the binds of one sandbox.
 #[derive(Debug, Clone)]
 pub struct BindPolicy {
     deny: DenyList,
     roots: Vec<PathBuf>,
     reserved: Vec<String>,
+    scratch: Vec<Scratch>,
     allow_reserved: bool,
     allow_external: bool,
 }
@@ -38,6 +52,7 @@ impl BindPolicy {
             deny,
             roots,
             reserved: RESERVED.iter().map(|path| (*path).to_owned()).collect(),
+            scratch: Vec::new(),
             allow_reserved: false,
             allow_external: false,
         }
@@ -52,6 +67,14 @@ impl BindPolicy {
                 self.reserved.push(target);
             }
         }
+        self
+    }
+
+    /// Targets of temporary file systems (clean). One that `gives_way` is not mounted where a bind has its target.
+    #[must_use]
+    pub fn scratch<T: AsRef<str>>(mut self, targets: impl IntoIterator<Item = T>, gives_way: bool) -> Self {
+        let one = |target: T| Scratch { path: target.as_ref().to_owned(), gives_way };
+        self.scratch.extend(targets.into_iter().map(one));
         self
     }
 
@@ -81,6 +104,22 @@ impl BindPolicy {
     /// Whether a source (clean) lies in a root, or need not.
     pub(super) fn in_roots(&self, source: &Path) -> bool {
         self.allow_external || self.roots.iter().any(|root| lexical::inside(root, source))
+    }
+
+    /// The directory of the image's own programs and settings that a target (clean) lies in.
+    pub(super) fn system_target(&self, target: &str) -> Option<&'static str> {
+        let holds = |path: &&&str| lexical::inside(Path::new(path), Path::new(target));
+        SYSTEM_TARGETS.iter().find(holds).copied().filter(|_| !self.allow_reserved)
+    }
+
+    /// The temporary file system that a target (clean) equals or covers. The engine mounts two things on one target
+    /// not at all, and below a mount only where it may make the directory, on the host.
+    pub(super) fn scratch_met(&self, target: &str) -> Option<&str> {
+        let meets = |scratch: &&Scratch| {
+            let same = scratch.path == target;
+            lexical::inside(Path::new(target), Path::new(&scratch.path)) && !(same && scratch.gives_way)
+        };
+        self.scratch.iter().find(meets).map(|scratch| scratch.path.as_str())
     }
 
     /// The reserved path that a target (clean) meets, and whether the flag would open it.

@@ -20,15 +20,23 @@ pub struct Protected {
 /// Those that exist in the workspace `root`, which appears at `workdir`. A link is no such directory, and neither is
 /// what leads out of the workspace.
 pub fn protected(root: &Path, workdir: &str) -> Vec<Protected> {
-    let Ok(resolved) = resolve::resolve(root) else { return Vec::new() };
-    let one = |dir: &&str| {
-        let path = root.join(dir);
-        let is_dir = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
-        let source =
-            resolve::resolve(&path).ok().filter(|source| is_dir && lexical::inside(&resolved, source))?;
-        Some(Protected { source, target: format!("{workdir}/{dir}") })
-    };
+    let one = |dir: &&str| Some(Protected { source: below(root, dir)?, target: format!("{workdir}/{dir}") });
     DIRS.iter().filter_map(one).collect()
+}
+
+/// The directory `dir` below `root`, resolved: a real one that is inside.
+pub fn below(root: &Path, dir: &str) -> Option<PathBuf> {
+    let path = root.join(dir);
+    if !std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
+        return None;
+    }
+    let (root, source) = (resolve::resolve(root).ok()?, resolve::resolve(&path).ok()?);
+    lexical::inside(&root, &source).then_some(source)
+}
+
+/// Where the skills appear that the agent host lays out beside a workspace (spec `sandbox.md` §4.4).
+pub fn laid_out(workdir: &str) -> String {
+    format!("{workdir}/.openclaw/sandbox-skills/skills")
 }
 
 /// Whether a mount is one of those of the workspace mounted from `source` at `workdir`.

@@ -101,10 +101,15 @@ fn free_target(target: &str, policy: &BindPolicy) -> Result<(), BindRefusal> {
     if let Some(root) = KERNEL_TARGETS.iter().find(below) {
         return Err(BindRefusal::KernelTarget(root));
     }
-    match policy.reserved_by(target) {
-        Some((reserved, flag_opens)) => Err(BindRefusal::Reserved { reserved, flag_opens }),
-        None => Ok(()),
+    if let Some((reserved, flag_opens)) = policy.reserved_by(target) {
+        return Err(BindRefusal::Reserved { reserved, flag_opens });
     }
+    if let Some(system) = policy.system_target(target) {
+        return Err(BindRefusal::SystemTarget(system));
+    }
+    policy.scratch_met(target).map_or(Ok(()), |scratch| {
+        Err(BindRefusal::ScratchTarget { scratch: scratch.to_owned(), same: scratch == target })
+    })
 }
 
 fn text(path: &Path) -> Option<String> {

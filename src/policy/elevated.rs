@@ -34,6 +34,8 @@ impl ElevatedScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gate {
+    /// The session need not be sandboxed.
+    Sandbox,
     /// Switched on.
     Enabled,
     /// The provider is known.
@@ -60,6 +62,8 @@ pub struct Requester<'a> {
     pub sender: Option<&'a Sender>,
     /// The list of the channel, which holds where none is configured for the provider.
     pub fallback: Option<&'a List>,
+    /// The role of the session's creator demands a sandbox: nobody leaves it.
+    pub required: bool,
 }
 
 const ENABLED: &str = "tools.elevated.enabled";
@@ -72,7 +76,7 @@ fn allow_from(provider: &str) -> String {
 /// The gates that fail for a requester; empty means that elevated is available. Both switches are told together,
 /// behind them the first gate that fails is enough.
 pub fn failing(global: &ElevatedScope, agent: Option<&ElevatedScope>, who: &Requester<'_>) -> Vec<Failing> {
-    let failing = switches(global, agent);
+    let failing: Vec<Failing> = switches(global, agent).into_iter().chain(demanded(who.required)).collect();
     if !failing.is_empty() {
         return failing;
     }
@@ -93,6 +97,11 @@ pub fn failing(global: &ElevatedScope, agent: Option<&ElevatedScope>, who: &Requ
         return one(Gate::AllowFrom, format!("{AGENT}{}", allow_from(provider)));
     }
     Vec::new()
+}
+
+/// A session whose creator's role demands a sandbox never leaves it (spec `sandbox.md` §2.3); no key opens that.
+fn demanded(required: bool) -> Option<Failing> {
+    required.then(|| Failing { gate: Gate::Sandbox, key: "sandbox=required".to_owned() })
 }
 
 fn switches(global: &ElevatedScope, agent: Option<&ElevatedScope>) -> Vec<Failing> {
@@ -131,9 +140,11 @@ pub fn configured(
     global: &ElevatedScope,
     agent: Option<&ElevatedScope>,
     channel: Option<&str>,
+    required: bool,
 ) -> Configured {
     let mut failures = switches(global, agent);
     let enabled = failures.is_empty();
+    failures.extend(demanded(required));
     let Some(channel) = channel else {
         return Configured { enabled, allowed: false, always: false, global: None, agent: None, failures };
     };

@@ -197,7 +197,7 @@ fn gates_in_their_order() {
     let scope = |enabled, allow_from| ElevatedScope { enabled, allow_from };
     let sender = Sender { id: Some("42".to_owned()), ..Sender::default() };
     let keys = |global: &ElevatedScope, agent: Option<&ElevatedScope>, provider, sender| {
-        let who = elevated::Requester { provider, sender, fallback: None };
+        let who = elevated::Requester { provider, sender, ..elevated::Requester::default() };
         elevated::failing(global, agent, &who).into_iter().map(|failing| failing.key).collect::<Vec<_>>()
     };
     let (off, unset) = (scope(Some(false), None), scope(None, None));
@@ -390,4 +390,25 @@ proptest! {
             prop_assert_eq!(policy.verdict(tool) == Verdict::Allow, left.contains(tool));
         }
     }
+}
+
+/// Whoever may leave elsewhere: a session whose creator's role demands a sandbox stays in it.
+#[test]
+fn nobody_leaves_a_sandbox_that_is_demanded() {
+    let everybody = ElevatedScope {
+        enabled: Some(true),
+        allow_from: Some(vec![elevated::AllowFrom {
+            provider: "webchat".to_owned(),
+            senders: List::built_in("k", &["*"]),
+        }]),
+    };
+    let who = |required| elevated::Requester {
+        provider: Some("webchat"),
+        required,
+        ..elevated::Requester::default()
+    };
+    assert!(elevated::failing(&everybody, None, &who(false)).is_empty());
+    let failing = elevated::failing(&everybody, None, &who(true));
+    assert_eq!(failing.len(), 1);
+    assert_eq!((failing[0].gate, failing[0].key.as_str()), (elevated::Gate::Sandbox, "sandbox=required"));
 }

@@ -144,7 +144,7 @@ fn not_started(failure: StartFailure, errno: i32, asked: &Asked) -> Report {
         StartFailure::Setup => (
             "CRL-EXEC-011",
             format!("the command's session or terminal could not be set up{reason}"),
-            "try without --tty; else recreate the sandbox: `creel sandbox stop`".to_owned(),
+            "try without --tty; else recreate the sandbox: `creel sandbox recreate`".to_owned(),
         ),
         StartFailure::Workdir => (
             "CRL-EXEC-012",

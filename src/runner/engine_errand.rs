@@ -32,6 +32,8 @@ pub(super) enum News {
     Signalled,
     /// The command's state.
     Facts(Result<ExecFacts, EngineError>),
+    /// The container ended under it, or is gone.
+    Stopped,
 }
 
 /// At most one errand at a time.
@@ -64,9 +66,10 @@ impl Errand {
         self.0.spawn(async move {
             let facts = target.engine.exec_inspect(&exec).await;
             let killed = matches!(&facts, Ok(facts) if !facts.running && facts.exit_code == Some(KILLED));
-            if killed && !ours && target.container_ended().await {
-                let what = "the container of a command".to_owned();
-                return News::Facts(Err(EngineError::Lost { what, reason: "it has ended".to_owned() }));
+            // With the container the engine forgets its commands.
+            let forgotten = matches!(&facts, Err(EngineError::NotFound { .. }));
+            if (killed && !ours || forgotten) && target.container_ended().await {
+                return News::Stopped;
             }
             News::Facts(facts)
         });
@@ -114,7 +117,9 @@ impl Target {
         loop {
             match self.engine.inspect(&self.container.0).await {
                 Ok(Some(facts)) if facts.running => {}
-                _ => return true,
+                Ok(_) => return true,
+                // Nothing is known of it.
+                Err(_) => return false,
             }
             if Instant::now() >= until {
                 return false;

@@ -63,6 +63,8 @@ pub(super) struct EngineRun {
     ended: Option<Ended>,
     /// How its output is awaited after that.
     drain: Option<Drain>,
+    /// The container ended under it.
+    stopped: bool,
     concluded: bool,
 }
 
@@ -149,6 +151,7 @@ impl EngineRun {
             open: true,
             ended: None,
             drain: None,
+            stopped: false,
             concluded: false,
         })
     }
@@ -336,6 +339,11 @@ impl EngineRun {
                 }
                 return;
             }
+            News::Stopped => {
+                self.stopped = true;
+                self.ended = Some(Ended { at: now, code: None, lost: true });
+                return self.close();
+            }
             News::Facts(facts) => facts,
         };
         match facts {
@@ -396,6 +404,9 @@ impl EngineRun {
     }
 
     fn outcome(&self, code: Option<i32>) -> Outcome {
+        if self.stopped && self.ending.is_none() {
+            return Outcome::stopped(Transport::Engine, self.started.elapsed(), self.bytes);
+        }
         let start_failure = code.and_then(|code| self.start_failure(code));
         let death = match (self.ending, code) {
             (Some(ending), _) => ending.death,

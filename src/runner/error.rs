@@ -132,7 +132,7 @@ impl Diagnose for LinkError {
             }
             Self::NoAnswer { .. } => (
                 "CRL-LINK-002",
-                "recreate the sandbox (`creel sandbox stop`), or use --transport engine where the engine runs on \
+                "recreate the sandbox (`creel sandbox recreate`), or use --transport engine where the engine runs on \
                  another machine",
             ),
             Self::Unproven { .. } => {
@@ -141,8 +141,8 @@ impl Diagnose for LinkError {
             Self::Flooded { .. } => {
                 ("CRL-LINK-004", "stop the sandbox: a process in it floods the rendezvous")
             }
-            Self::Version { .. } => ("CRL-LINK-005", "recreate the sandbox: `creel sandbox stop`"),
-            Self::Silent { .. } => ("CRL-LINK-006", "recreate the sandbox: `creel sandbox stop`"),
+            Self::Version { .. } => ("CRL-LINK-005", "recreate the sandbox: `creel sandbox recreate`"),
+            Self::Silent { .. } => ("CRL-LINK-006", "recreate the sandbox: `creel sandbox recreate`"),
             Self::Lost { .. } => {
                 ("CRL-LINK-007", "see whether the container still runs: `creel sandbox list`")
             }

@@ -10,6 +10,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::channel::Channel;
+use super::peer::Peer;
 use super::{LinkError, meet};
 use crate::wire::{
     Assembler, CommandId, Entry, Exit, Facts, FromInit, Hello, MAX_FROM_INIT, OUTPUT_KIND, OUTPUT_PREFIX,
@@ -23,9 +25,11 @@ const MANY: usize = 32 * 1024;
 /// Output that a command may have under way before it is acknowledged; init's ring is this large.
 pub(super) const WINDOW: u32 = 512 * 1024;
 /// Acknowledge after so much has been taken: often enough that the ring never fills while somebody reads.
-const ACK_EVERY: u64 = 128 * 1024;
+pub(super) const ACK_EVERY: u64 = 128 * 1024;
 /// Events of one command that may wait to be dealt with: one for each byte of a full window, and some.
 const MAX_EVENTS: usize = 1024 * 1024;
+/// How long after the connection's end the end of init may show.
+const ENDED_WITHIN: Duration = Duration::from_secs(2);
 /// How long an answer to a question may take.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Bytes of requests that init may leave unread.
@@ -73,16 +77,18 @@ pub enum Event {
 /// A connection to a sandbox's init. Clones share it; it closes with the last clone.
 #[derive(Debug, Clone)]
 pub struct Link {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
+    /// The init itself, to tell its end from a connection that broke.
+    peer: Arc<Peer>,
     /// Stops the two tasks of the connection with the last clone.
     _tasks: Arc<tokio::task::JoinSet<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     out: Mutex<Outgoing>,
     more: Notify,
-    table: Mutex<Table>,
+    pub(super) table: Mutex<Table>,
     boot: Mutex<[u8; 16]>,
 }
 
@@ -94,8 +100,8 @@ struct Outgoing {
 
 /// Who waits for what. `closed` is the reason after which nothing comes any more.
 #[derive(Debug, Default)]
-struct Table {
-    commands: HashMap<CommandId, Watcher>,
+pub(super) struct Table {
+    pub(super) commands: HashMap<CommandId, Watcher>,
     facts: Vec<oneshot::Sender<Facts>>,
     tables: Vec<oneshot::Sender<Vec<Entry>>>,
     pongs: Vec<(u64, oneshot::Sender<()>)>,
@@ -104,11 +110,11 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Watcher {
+pub(super) struct Watcher {
     events: mpsc::Sender<Event>,
     next: u64,
     /// Bytes of output handed over and not acknowledged.
-    outstanding: u64,
+    pub(super) outstanding: u64,
 }
 
 impl Watcher {
@@ -121,7 +127,7 @@ impl Watcher {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic elsewhere does not make the table wrong: every change is one assignment.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -129,7 +135,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Link {
     /// Meets the init whose PID 1 the host's kernel knows as `pid1` and whose rendezvous directory is `dir`.
     pub async fn meet(dir: &Path, pid1: i32, within: Duration) -> Result<Self, LinkError> {
-        let (mut reading, writing) = meet::meet(dir, pid1, within).await?.into_split();
+        let stream = meet::meet(dir, pid1, within).await?;
+        // It has just dialled, so the number still means the same process.
+        let peer = Arc::new(Peer::of(pid1));
+        let (mut reading, writing) = stream.into_split();
         let (hello, greeted) = oneshot::channel();
         let shared = Arc::new(Shared {
             out: Mutex::new(Outgoing { half: writing, unsent: BytesMut::new() }),
@@ -145,7 +154,7 @@ impl Link {
         });
         let writer = Arc::clone(&shared);
         tasks.spawn(async move { writer.write().await });
-        let link = Self { shared, _tasks: Arc::new(tasks) };
+        let link = Self { shared, peer, _tasks: Arc::new(tasks) };
         link.send(&ToInit::Hello(Hello::ours([0; 16])))?;
         let hello = link.answer(greeted).await?;
         if hello.version != VERSION {
@@ -189,6 +198,12 @@ impl Link {
         self.answer(answer).await
     }
 
+    /// Whether init has ended; asked when the connection is over. A little time is given: the kernel closes what a
+    /// process had open before it counts as ended.
+    pub async fn has_ended(&self) -> bool {
+        self.peer.has_ended(ENDED_WITHIN).await
+    }
+
     async fn answer<T>(&self, answer: oneshot::Receiver<T>) -> Result<T, LinkError> {
         match tokio::time::timeout(ANSWER, answer).await {
             Ok(Ok(answer)) => Ok(answer),
@@ -224,7 +239,7 @@ impl Link {
     }
 
     /// Sends at once what the socket takes, and leaves the rest to the writer.
-    fn send(&self, message: &ToInit) -> Result<(), LinkError> {
+    pub(super) fn send(&self, message: &ToInit) -> Result<(), LinkError> {
         let mut encoded = Vec::new();
         message.encode(&mut encoded);
         let mut out = lock(&self.shared.out);
@@ -240,7 +255,7 @@ impl Link {
         if lock(&self.shared.table).closed.is_some() { Err(self.lost()) } else { Ok(()) }
     }
 
-    fn lost(&self) -> LinkError {
+    pub(super) fn lost(&self) -> LinkError {
         let reason = lock(&self.shared.table).closed.clone();
         LinkError::Lost { reason: reason.unwrap_or_else(|| "closed".to_owned()) }
     }
@@ -397,100 +412,5 @@ impl Table {
             }
             _ => {}
         }
-    }
-}
-
-/// One command over a link: its events, and requests about it.
-#[derive(Debug)]
-pub struct Channel {
-    link: Link,
-    id: CommandId,
-    /// Init frees what its owner acknowledges, and refuses that from anybody else.
-    own: bool,
-    events: mpsc::Receiver<Event>,
-    taken: u64,
-    acked: u64,
-    unacked: u64,
-}
-
-impl Channel {
-    /// The command's name.
-    pub fn id(&self) -> CommandId {
-        self.id
-    }
-
-    /// Output before this position has been handed out; where another connection can go on.
-    pub fn position(&self) -> u64 {
-        self.taken
-    }
-
-    /// The next event. Asking for it means that the one before has been dealt with: its output is acknowledged.
-    pub async fn next(&mut self) -> Result<Event, LinkError> {
-        // A connection that is over still has what it brought: output and result that wait here come first.
-        let _ = self.acknowledge(ACK_EVERY);
-        let Some(event) = self.events.recv().await else { return Err(self.link.lost()) };
-        match &event {
-            Event::Output { seq, data, .. } => {
-                let size = u64::try_from(data.len()).unwrap_or(0);
-                self.unacked += size;
-                self.taken = seq.saturating_add(size);
-            }
-            // Init keeps the result until it knows that we have it.
-            Event::Exit(_) if self.own => {
-                let _ = self.request(&ToInit::Forget { id: self.id });
-            }
-            _ => {}
-        }
-        Ok(event)
-    }
-
-    /// Tells init that everything handed out so far may be forgotten.
-    pub fn acknowledge_all(&mut self) -> Result<(), LinkError> {
-        self.acknowledge(1)
-    }
-
-    fn acknowledge(&mut self, least: u64) -> Result<(), LinkError> {
-        if self.taken - self.acked < least {
-            return Ok(());
-        }
-        self.acked = self.taken;
-        if let Some(watcher) = lock(&self.link.shared.table).commands.get_mut(&self.id) {
-            watcher.outstanding = watcher.outstanding.saturating_sub(std::mem::take(&mut self.unacked));
-        }
-        if !self.own {
-            return Ok(());
-        }
-        self.request(&ToInit::Ack { id: self.id, seq: self.taken })
-    }
-
-    /// Sends bytes for standard input at `offset`.
-    pub fn stdin(&self, offset: u64, data: Vec<u8>, eof: bool) -> Result<(), LinkError> {
-        self.request(&ToInit::Stdin { id: self.id, offset, eof, data })
-    }
-
-    /// Sends a signal to every process of the command.
-    pub fn signal(&self, signal: i32) -> Result<(), LinkError> {
-        self.request(&ToInit::Signal { id: self.id, signal })
-    }
-
-    /// Ends the command's tree: TERM, and KILL after `grace`.
-    pub fn kill(&self, grace: Duration) -> Result<(), LinkError> {
-        let grace_ms = u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
-        self.request(&ToInit::Kill { id: self.id, grace_ms })
-    }
-
-    /// Gives the terminal a new size.
-    pub fn resize(&self, rows: u16, cols: u16) -> Result<(), LinkError> {
-        self.request(&ToInit::Resize { id: self.id, rows, cols })
-    }
-
-    fn request(&self, message: &ToInit) -> Result<(), LinkError> {
-        self.link.send(message)
-    }
-}
-
-impl Drop for Channel {
-    fn drop(&mut self) {
-        lock(&self.link.shared.table).commands.remove(&self.id);
     }
 }

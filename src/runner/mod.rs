@@ -3,6 +3,7 @@
 //! It never decides: what it is handed is a [`Permit`](crate::approvals::Permit), and it runs that.
 
 mod aggregate;
+mod channel;
 mod describe;
 mod engine_errand;
 mod engine_input;
@@ -11,14 +12,16 @@ mod error;
 mod link;
 mod meet;
 mod outcome;
+mod peer;
 mod plan;
 mod result;
 mod running;
 
 pub use aggregate::{Aggregate, MAX_CHARS};
+pub use channel::Channel;
 pub use describe::Asked;
 pub use error::{LinkError, RunError};
-pub use link::{Channel, Event, Link};
+pub use link::{Event, Link};
 pub use outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailure, Transport, Usage};
 pub use plan::{Plan, Setting};
 pub use result::ExecResult;

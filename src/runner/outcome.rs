@@ -212,6 +212,27 @@ impl Outcome {
         }
     }
 
+    /// The end of a command whose sandbox ended under it, as far as it was seen from outside: no code, no usage, and
+    /// the bytes of both streams that arrived.
+    pub(super) fn stopped(transport: Transport, wall: Duration, bytes: [u64; 2]) -> Self {
+        let [stdout_bytes, stderr_bytes] = bytes;
+        Self {
+            death: Death::SandboxStopped,
+            certainty: Certainty::Certain,
+            code: None,
+            signal: None,
+            start_failure: None,
+            errno: 0,
+            wall,
+            usage: None,
+            processes: None,
+            stdout_bytes,
+            stderr_bytes,
+            full: Vec::new(),
+            transport,
+        }
+    }
+
     /// The exit status of `creel exec` (design §1): the command's own, 124 for a time limit, 126 and 127 as shells
     /// say it, 128 and the signal's number, 125 where creel or the sandbox failed.
     pub fn exit_status(&self) -> u8 {

@@ -1,12 +1,13 @@
 //! Starts a command under a permit and follows it to its end, over either road.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::channel::Channel;
 use super::engine_run::EngineRun;
-use super::link::{Channel, Event};
-use super::{Link, Outcome, Plan, RunError, Setting, Transport};
+use super::link::Event;
+use super::{Link, LinkError, Outcome, Plan, RunError, Setting, Transport};
 use crate::approvals::Permit;
 use crate::engine::{ContainerId, Engine};
 use crate::wire::{CommandId, Spawn, Stream};
@@ -92,6 +93,9 @@ pub struct Running {
     shell: bool,
     grace: Duration,
     written: u64,
+    started: Instant,
+    /// Bytes of both streams that came.
+    bytes: [u64; 2],
     done: bool,
 }
 
@@ -118,7 +122,16 @@ pub async fn start(
             Via::Engine(Box::new(EngineRun::start(engine, container, id, plan, options).await?))
         }
     };
-    Ok(Running { via, id, shell, grace: options.grace, written: 0, done: false })
+    Ok(Running {
+        via,
+        id,
+        shell,
+        grace: options.grace,
+        written: 0,
+        started: Instant::now(),
+        bytes: [0; 2],
+        done: false,
+    })
 }
 
 fn fresh_id() -> Result<CommandId, RunError> {
@@ -158,9 +171,20 @@ impl Running {
     /// What happens next. After [`Progress::Done`] nothing does.
     pub async fn next(&mut self) -> Result<Progress, RunError> {
         let progress = match &mut self.via {
-            Via::Init(channel) => init_progress(channel.next().await?, self.shell)?,
+            Via::Init(channel) => match channel.next().await {
+                Ok(event) => init_progress(event, self.shell)?,
+                Err(LinkError::Lost { .. }) if channel.link().has_ended().await => {
+                    let wall = self.started.elapsed();
+                    Progress::Done(Box::new(Outcome::stopped(Transport::Init, wall, self.bytes)))
+                }
+                Err(error) => return Err(error.into()),
+            },
             Via::Engine(run) => run.next().await?,
         };
+        if let Progress::Output(stream, data) = &progress {
+            let [out, err] = &mut self.bytes;
+            *if *stream == Stream::Stderr { err } else { out } += u64::try_from(data.len()).unwrap_or(0);
+        }
         self.done |= matches!(progress, Progress::Done(_));
         Ok(progress)
     }
@@ -172,7 +196,7 @@ impl Running {
         let offset = self.written;
         self.written += u64::try_from(data.len()).unwrap_or(0);
         match &mut self.via {
-            Via::Init(channel) => Ok(channel.stdin(offset, data, false)?),
+            Via::Init(channel) => told(channel.stdin(offset, data, false)),
             Via::Engine(run) => {
                 run.write(&data);
                 Ok(())
@@ -184,7 +208,7 @@ impl Running {
     #[expect(clippy::unused_async, reason = "another transport may have to wait")]
     pub async fn close_input(&mut self) -> Result<(), RunError> {
         match &mut self.via {
-            Via::Init(channel) => Ok(channel.stdin(self.written, Vec::new(), true)?),
+            Via::Init(channel) => told(channel.stdin(self.written, Vec::new(), true)),
             Via::Engine(run) => {
                 run.close_input();
                 Ok(())
@@ -200,7 +224,7 @@ impl Running {
     /// As [`Self::kill`], with another time between TERM and KILL; said again, the shorter one counts.
     pub fn kill_within(&mut self, grace: Duration) -> Result<(), RunError> {
         match &mut self.via {
-            Via::Init(channel) => Ok(channel.kill(grace)?),
+            Via::Init(channel) => told(channel.kill(grace)),
             Via::Engine(run) => {
                 run.cancel(grace);
                 Ok(())
@@ -211,7 +235,7 @@ impl Running {
     /// Sends a signal to every process of the command.
     pub async fn signal(&mut self, signal: i32) -> Result<(), RunError> {
         match &mut self.via {
-            Via::Init(channel) => Ok(channel.signal(signal)?),
+            Via::Init(channel) => told(channel.signal(signal)),
             Via::Engine(run) => run.signal(signal).await,
         }
     }
@@ -219,7 +243,7 @@ impl Running {
     /// Gives the terminal a new size.
     pub async fn resize(&mut self, rows: u16, cols: u16) -> Result<(), RunError> {
         match &mut self.via {
-            Via::Init(channel) => Ok(channel.resize(rows, cols)?),
+            Via::Init(channel) => told(channel.resize(rows, cols)),
             Via::Engine(run) => run.resize(rows, cols).await,
         }
     }
@@ -234,12 +258,20 @@ impl Drop for Running {
     }
 }
 
+/// A request on a connection that is over is no failure of its own: [`Running::next`] tells what became of the command.
+fn told(result: Result<(), LinkError>) -> Result<(), RunError> {
+    match result {
+        Err(LinkError::Lost { .. }) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
 fn init_progress(event: Event, shell: bool) -> Result<Progress, RunError> {
     Ok(match event {
         Event::Started { pid, .. } => Progress::Started(pid),
         Event::Output { stream, data, .. } => Progress::Output(stream, data),
         Event::StdinTaken { offset, closed } => Progress::Input { taken: offset, closed },
         Event::Exit(exit) => Progress::Done(Box::new(Outcome::from_exit(*exit, shell))),
-        Event::Refused { reason, errno } => return Err(super::LinkError::Refused { reason, errno }.into()),
+        Event::Refused { reason, errno } => return Err(LinkError::Refused { reason, errno }.into()),
     })
 }

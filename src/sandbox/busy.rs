@@ -1,5 +1,5 @@
 //! Asks a container's init whether commands run there that no lease stands for: a background command whose creel
-//! died keeps running, and must survive drift and prune.
+//! died keeps running, and must survive drift, prune and a plain stop.
 
 use super::Sandboxes;
 use super::by_proc::ByProc;
@@ -10,20 +10,29 @@ use super::record::Record;
 use crate::engine::ContainerFacts;
 
 impl Sandboxes {
-    /// Commands run in this container. An init that does not answer runs nothing that anybody could still reach.
-    pub(super) async fn busy<M: Meet>(&self, facts: &ContainerFacts, record: &Record, meet: &M) -> bool {
-        if !record.is_about(facts) {
-            return false;
+    /// How many commands run in this container. An init that does not answer runs nothing that anybody could still
+    /// reach.
+    pub(super) async fn commands<M: Meet>(&self, facts: &ContainerFacts, record: &Record, meet: &M) -> usize {
+        if !record.is_about(facts) || !facts.running {
+            return 0;
         }
         if record.outside {
-            return ByProc::new(facts.pid).running().await.is_ok_and(|running| running > 0);
+            return ByProc::new(facts.pid).running().await.unwrap_or(0);
         }
         let rendezvous = RunId::parse(&record.run).and_then(|run| self.layout.run(&run).ok());
-        let Some(rendezvous) = rendezvous else { return false };
+        let Some(rendezvous) = rendezvous else { return 0 };
         let ask = async {
             let mut link = meet.meet(&rendezvous, facts.pid, WARM_DEADLINE).await?;
             link.running().await
         };
-        matches!(tokio::time::timeout(2 * WARM_DEADLINE, ask).await, Ok(Ok(running)) if running > 0)
+        match tokio::time::timeout(2 * WARM_DEADLINE, ask).await {
+            Ok(Ok(running)) => running,
+            Ok(Err(_)) | Err(_) => 0,
+        }
+    }
+
+    /// Commands run in this container.
+    pub(super) async fn busy<M: Meet>(&self, facts: &ContainerFacts, record: &Record, meet: &M) -> bool {
+        self.commands(facts, record, meet).await > 0
     }
 }

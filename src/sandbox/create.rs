@@ -66,7 +66,7 @@ impl<'a> Attempt<'a> {
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, &id, source).await),
         };
         timings.meet_us = lap(&mut clock);
-        let hardening = self.prove(&mut link, &id).await?;
+        let hardening = self.prove(&mut link, &id, facts.pid).await?;
         timings.prove_us = lap(&mut clock);
         let setup = |source| SandboxError::Setup { name: name.to_string(), source };
         meet.prepare(&mut link).await.map_err(setup)?;
@@ -108,11 +108,18 @@ impl<'a> Attempt<'a> {
             spec.limits.pids.map_or_else(|| "unlimited".to_owned(), |pids| pids.to_string()),
         );
         let log = self.sandboxes.engine.log_tail(id, 10).await.unwrap_or_default();
-        SandboxError::StartFailed { name: self.spec.name.clone(), reason, options, log }
+        // The engine's words name the driver that is missing, not who asked for it.
+        let gpus = spec.gpus.is_some() && reason.contains("gpu");
+        SandboxError::StartFailed { name: self.spec.name.clone(), reason, options, log, gpus }
     }
 
     /// Reads the kernel's facts through init, before it has run anything, and compares.
-    async fn prove<L: Probe>(&self, link: &mut L, id: &ContainerId) -> Result<Hardening, SandboxError> {
+    async fn prove<L: Probe>(
+        &self,
+        link: &mut L,
+        id: &ContainerId,
+        pid1: i32,
+    ) -> Result<Hardening, SandboxError> {
         let asked = link.facts(prove::paths(&self.spec));
         let silent = |_| MeetError { reason: "init does not answer the probe".to_owned(), timed_out: true };
         let facts = match tokio::time::timeout(MEET_DEADLINE, asked).await.map_err(silent).flatten() {
@@ -122,6 +129,7 @@ impl<'a> Attempt<'a> {
         let mut identities = self.plan.identities.clone();
         identities.insert(MEET_TARGET.to_owned(), workspace::identity(&self.rendezvous)?);
         let mut hardening = prove::prove(&self.spec, &identities, &facts);
+        hardening.checks.extend(prove::outside(&self.spec, &prove::Outside::of(pid1)));
         if hardening.unknown().next().is_some() {
             // Only now, because it is a slow request and the kernel's word is better where there is one.
             let engine = self.sandboxes.engine.capabilities().await?;
@@ -185,6 +193,7 @@ impl<'a> Attempt<'a> {
             image_env: self.plan.image_env.clone(),
             hash: self.plan.hash.clone(),
             user: self.plan.user.clone(),
+            scope_key: self.plan.request.scope_key.clone(),
             rendezvous: self.rendezvous.clone(),
             created: true,
             drift: None,

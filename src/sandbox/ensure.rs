@@ -52,6 +52,8 @@ pub struct Ready<L> {
     pub hash: String,
     /// `uid:gid` of the commands.
     pub user: String,
+    /// Who shares it.
+    pub scope_key: String,
     /// Rendezvous directory on the host.
     pub rendezvous: PathBuf,
     /// This call made the container.
@@ -270,7 +272,10 @@ impl Sandboxes {
                 Err(SandboxError::Foreign { name, id: facts.id.short().to_owned(), owner })
             }
             Action::Paused => Err(SandboxError::Paused { name }),
-            Action::DriftedHot(drift) => Err(SandboxError::DriftedHot { name, drift }),
+            Action::DriftedHot(drift) => {
+                let hint = crate::session::recreate_hint(&plan.request.scope_key);
+                Err(SandboxError::DriftedHot { name, drift, hint })
+            }
             Action::Use { .. } | Action::Unproven => Err(SandboxError::Unproven { name }),
         }
     }
@@ -312,6 +317,7 @@ impl Sandboxes {
             image_env: plan.image_env.clone(),
             hash: record.hash,
             user: record.user,
+            scope_key: plan.request.scope_key.clone(),
             rendezvous,
             created: false,
             drift: None,

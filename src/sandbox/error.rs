@@ -97,6 +97,14 @@ pub enum SandboxError {
         /// How many leases are live.
         leases: usize,
     },
+    /// Commands run in the sandbox whose creel is gone.
+    #[error("sandbox {name} runs {commands} command(s) whose creel is gone")]
+    Busy {
+        /// The container's name.
+        name: String,
+        /// How many commands run.
+        commands: usize,
+    },
     /// The container is paused.
     #[error("sandbox {name} is paused")]
     Paused {
@@ -110,6 +118,8 @@ pub enum SandboxError {
         name: String,
         /// What differs.
         drift: Vec<String>,
+        /// The command that makes it anew.
+        hint: String,
     },
     /// A container in use has no proof of its start.
     #[error("sandbox {name} is in use but nothing proves what it is")]
@@ -128,6 +138,8 @@ pub enum SandboxError {
         options: String,
         /// Last lines of its output.
         log: String,
+        /// The engine has no GPU to give.
+        gpus: bool,
     },
     /// Init did not come to the rendezvous, or did not answer.
     #[error("creel-init of sandbox {name} was not met: {source}{}", tail(.log))]
@@ -209,6 +221,7 @@ impl SandboxError {
             Self::Setup { .. } => "CRL-SANDBOX-016",
             Self::NotEnforced { .. } => "CRL-SANDBOX-017",
             Self::Workspace { .. } => "CRL-SANDBOX-018",
+            Self::Busy { .. } => "CRL-SANDBOX-030",
         }
     }
 
@@ -218,11 +231,14 @@ impl SandboxError {
             Self::BadName { .. } => "agents.defaults.sandbox.docker.containerPrefix",
             Self::InitMissing { .. } | Self::InitUnusable { .. } => "CREEL_INIT",
             Self::RemoteEngine { .. } => "built-in: init needs a shared file system",
+            Self::StartFailed { gpus: true, .. } => "agents.defaults.sandbox.docker.gpus",
             Self::Setup { .. } => "agents.defaults.sandbox.docker.setupCommand",
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
-            Self::DriftedHot { .. } | Self::Leased { .. } => "built-in: a sandbox in use is not removed",
+            Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
+                "built-in: a sandbox in use is not removed"
+            }
             _ => "built-in: a sandbox is ready before it is used",
         }
     }
@@ -253,9 +269,15 @@ impl SandboxError {
             Self::Unproven { name } | Self::Leased { name, .. } => {
                 format!("end its commands, or stop {name} with --force")
             }
-            Self::Paused { name } => format!("unpause {name}, or remove it"),
-            Self::DriftedHot { name, .. } => {
-                format!("when its commands are done: creel sandbox stop {name}")
+            Self::Busy { name, .. } => {
+                format!(
+                    "a foreground command ends by itself half a minute after its creel; or stop {name} with --force"
+                )
+            }
+            Self::Paused { name } => format!("unpause {name}, or stop it with --force"),
+            Self::DriftedHot { hint, .. } => format!("when its commands are done: {hint}"),
+            Self::StartFailed { gpus: true, .. } => {
+                "install the GPU vendor's toolkit for this engine, or remove docker.gpus".to_owned()
             }
             Self::StartFailed { options, .. } => {
                 format!("check the image against the options in effect: {options}")

@@ -7,13 +7,14 @@
 //! | `bin/known/<stat values>` | digest of a binary that was read before |
 //! | `proof/<name>.json` | record of the proof; no container can reach it |
 //! | `used/<name>` | its modification time is the last use |
+//! | `mark/<what>` | its modification time is when something that happens seldom was last done |
 //! | `lock/<name>` | lock of the sandbox; never removed, so that all processes lock the same file |
 //! | `lease/<name>/` | one locked file for each user of the sandbox |
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::error::SandboxError;
 use super::init_binary::stat_key;
@@ -128,6 +129,18 @@ impl Layout {
         file.set_modified(SystemTime::now()).map_err(SandboxError::io(path, "touch"))
     }
 
+    /// Whether something that happens seldom was last done longer ago than this; then it counts as done now. Of two
+    /// processes both may do it. Where that cannot be noted it is not due: it would happen every time.
+    pub(super) fn due_again(&self, what: &str, pause: Duration) -> bool {
+        let Ok(path) = self.state.own("mark").map(|dir| dir.join(what)) else { return false };
+        let last = std::fs::metadata(&path).and_then(|meta| meta.modified());
+        let now = SystemTime::now();
+        // A time in the future is no reason to wait for it.
+        let recent =
+            last.is_ok_and(|last| last <= now && now.duration_since(last).is_ok_and(|ago| ago < pause));
+        !recent && private(&path).and_then(|file| file.set_modified(now)).is_ok()
+    }
+
     /// When the sandbox was last used; `None` when that is not known.
     pub(super) fn last_used(&self, name: &SandboxName) -> Option<SystemTime> {
         std::fs::metadata(self.state.own("used").ok()?.join(name.as_str())).ok()?.modified().ok()
@@ -223,6 +236,19 @@ mod tests {
             assert_eq!(RunId::parse(bad), None);
         }
         assert!(RunId::parse("0123456789abcdef").is_some());
+    }
+
+    #[test]
+    fn seldom_things_take_turns() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(&StateDir::at(dir.path().join("s")));
+        assert!(layout.due_again("x", Duration::from_mins(5)));
+        assert!(!layout.due_again("x", Duration::from_mins(5)));
+        assert!(layout.due_again("y", Duration::from_mins(5)));
+        assert!(layout.due_again("x", Duration::ZERO));
+        let later = SystemTime::now() + Duration::from_hours(1);
+        private(&dir.path().join("s/creel/mark/x")).unwrap().set_modified(later).unwrap();
+        assert!(layout.due_again("x", Duration::from_mins(5)), "a clock that was set back");
     }
 
     #[test]

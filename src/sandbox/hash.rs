@@ -31,6 +31,9 @@ impl Inputs {
         let mut value = serde_json::to_value(shape).unwrap_or(Value::Null);
         if let Value::Object(fields) = &mut value {
             fields.remove("labels");
+            if let Some(Value::Array(argv)) = fields.get_mut("argv") {
+                without_idle(argv);
+            }
             fields.insert("epoch".to_owned(), json!(EPOCH));
             fields.insert("init".to_owned(), json!(init));
             fields.insert("identities".to_owned(), json!(identities));
@@ -92,19 +95,35 @@ impl Inputs {
         ["mounts", "tmpfs", "identities", "workdir"].iter().any(|key| part(self, key) != part(wanted, key))
     }
 
+    /// The directory of the host that is mounted as the working directory.
+    pub fn workspace(&self) -> Option<&str> {
+        let workdir = self.0.get("workdir").and_then(Value::as_str);
+        self.mounts().find(|mount| target(mount).is_some() && target(mount) == workdir).and_then(source)
+    }
+
     fn mounts(&self) -> impl Iterator<Item = &Value> {
         self.0.get("mounts").and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// A directory of the workspace that is mounted read-only over itself.
+    /// A directory with instructions: of the workspace and mounted read-only over itself, or laid out by the agent host,
+    /// which lays it out anew as it likes.
     fn is_protected(&self, mount: &Value) -> bool {
         let workdir = self.0.get("workdir").and_then(Value::as_str);
         let workspace = self.mounts().find(|one| target(one).is_some() && target(one) == workdir);
         let pair = |mount: &Value| Some((source(mount)?.to_owned(), target(mount)?.to_owned()));
         workspace.and_then(pair).zip(pair(mount)).is_some_and(|(workspace, one)| {
             mount.get("read_only") == Some(&Value::Bool(true))
-                && protected::is_protected((&one.0, &one.1), (&workspace.0, &workspace.1))
+                && (protected::is_protected((&one.0, &one.1), (&workspace.0, &workspace.1))
+                    || one.1 == protected::laid_out(&workspace.1))
         })
+    }
+}
+
+/// How long a sandbox may be idle is no part of what it is (spec `sandbox.md` §11.1): prune goes by the configuration of
+/// now, whatever init was started with.
+fn without_idle(argv: &mut Vec<Value>) {
+    if let Some(flag) = argv.iter().position(|word| word == "--idle") {
+        argv.drain(flag..(flag + 2).min(argv.len()));
     }
 }
 
@@ -134,6 +153,13 @@ fn difference(key: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Str
         let items: Vec<String> = gone.chain(come).collect();
         let what = if items.is_empty() { "another order".to_owned() } else { items.join(" ") };
         return Some(format!("{key}: {what}"));
+    }
+    if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {
+        let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+        names.sort();
+        names.dedup();
+        let parts = names.into_iter().filter_map(|name| difference(name, old.get(name), new.get(name)));
+        return Some(format!("{key}: {}", parts.collect::<Vec<_>>().join(", ")));
     }
     let told = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), brief);
     Some(format!("{key}: {} → {}", told(old), told(new)))
@@ -207,6 +233,8 @@ mod tests {
     fn drift_is_told_key_by_key() {
         let old = of(json!({"network": "none", "mounts": [], "same": 1}));
         let mount = json!({"source": "/a", "target": "/b", "read_only": true});
+        let limits = |pids: u64| of(json!({"limits": {"memory": null, "pids": pids}}));
+        assert_eq!(limits(1).drift(&limits(2)), ["limits: pids: 1 → 2"]);
         let new = of(json!({"network": "bridge", "mounts": [mount], "same": 1, "more": "x"}));
         assert_eq!(old.drift(&new), ["more: nothing → x", "mounts: +/a:/b:ro", "network: none → bridge"]);
         assert!(old.mounts_differ(&new));
@@ -227,6 +255,16 @@ mod tests {
         assert!(!before.mounts_differ(&after) && !before.drift(&after).is_empty());
         let other = all(vec![mount("/ws", "/w", false), mount("/x", "/w/skills", true)], json!({"/w": 1}));
         assert!(before.mounts_differ(&other));
+    }
+
+    #[test]
+    fn the_idle_limit_is_no_part_of_the_identity() {
+        let mut argv = vec![json!("init"), json!("--idle"), json!("60"), json!("more")];
+        without_idle(&mut argv);
+        assert_eq!(argv, [json!("init"), json!("more")]);
+        let mut cut = vec![json!("--idle")];
+        without_idle(&mut cut);
+        assert!(cut.is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use serde::Serialize;
 
 use super::error::SandboxError;
+use super::meet::Meet;
 use super::record::Record;
 use super::request::SandboxName;
 use super::{Sandboxes, labels, lease};
@@ -27,6 +28,7 @@ pub struct Listed {
     /// Image id.
     pub image_id: String,
     /// The image reference still means that image id; `None` when the reference is gone.
+    #[serde(rename = "imageIdMatch")]
     pub image_match: Option<bool>,
     /// Running.
     pub running: bool,
@@ -46,6 +48,11 @@ pub struct Listed {
     pub max_age_s: u64,
     /// Processes that use it now.
     pub leases: usize,
+    /// Commands that run in it; `None` where its init was not asked.
+    pub commands: Option<usize>,
+    /// Image id that the reference means now; `None` when the reference is gone.
+    #[serde(skip)]
+    pub image_now: Option<String>,
 }
 
 /// What a listing and an inspection both tell.
@@ -94,11 +101,42 @@ impl Sandboxes {
         for summary in self.containers().await? {
             let listed = self.listed((&summary).into())?;
             let now = self.engine.image(&listed.image).await?;
-            let image_match = now.map(|image| image.id == listed.image_id);
-            all.push(Listed { image_match, ..listed });
+            let image_now = now.map(|image| image.id);
+            let image_match = image_now.as_ref().map(|now| *now == listed.image_id);
+            all.push(Listed { image_match, image_now, ..listed });
         }
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
+    }
+
+    /// As [`Self::list`], with the number of commands that run in each: their inits are asked, all at once.
+    ///
+    /// # Errors
+    ///
+    /// When the engine does not answer.
+    pub async fn survey<M: Meet>(&self, meet: &M) -> Result<Vec<Listed>, SandboxError> {
+        let all = self.list().await?;
+        let ask = async |listed: Listed| {
+            let commands = self.commands_of(&listed, meet).await;
+            Listed { commands, ..listed }
+        };
+        Ok(futures_util::future::join_all(all.into_iter().map(ask)).await)
+    }
+
+    /// `None` where it does not run, or nothing proves what it is: whoever answers there is not asked.
+    async fn commands_of<M: Meet>(&self, listed: &Listed, meet: &M) -> Option<usize> {
+        let record = Record::load(&self.layout, &SandboxName::parse(&listed.name).ok()?)?;
+        let facts = self.engine.inspect(&listed.id).await.ok()??;
+        if !record.is_about(&facts) {
+            return None;
+        }
+        Some(self.commands(&facts, &record, meet).await)
+    }
+
+    /// What was proven of a listed container; `None` where nothing was.
+    pub fn proof_of(&self, listed: &Listed) -> Option<Record> {
+        let record = Record::load(&self.layout, &SandboxName::parse(&listed.name).ok()?)?;
+        (record.container == listed.id).then_some(record)
     }
 
     /// The containers that carry this installation's label.
@@ -135,6 +173,8 @@ impl Sandboxes {
             idle_limit_s: row.number(labels::IDLE),
             max_age_s: row.number(labels::EXPIRES),
             leases,
+            commands: None,
+            image_now: None,
         })
     }
 }

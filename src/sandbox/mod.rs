@@ -10,6 +10,7 @@
 //! | `elf`, `init_binary`, `workspace`, `keep_out` | what is mounted, and what never |
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
 //! | `ensure`, `create` | the way to a ready container |
+//! | `fate` | who goes and who stays, and why; pure |
 //! | `stop`, `list`, `prune` | and out of it |
 //! | `preview` | what a request would become, and what the files say |
 //!
@@ -24,6 +25,7 @@ mod decide;
 mod elf;
 mod ensure;
 mod error;
+mod fate;
 mod files;
 mod hash;
 mod init_binary;
@@ -49,6 +51,7 @@ pub use by_link::ByLink;
 pub use by_proc::ByProc;
 pub use ensure::{Ready, Timings};
 pub use error::SandboxError;
+pub use fate::{Fate, Limits, told};
 pub use files::{Layout, RunId, erase};
 pub use hash::{EPOCH, Inputs};
 pub use init_binary::{
@@ -60,7 +63,7 @@ pub use list::Listed;
 pub use meet::{Meet, MeetError, Probe};
 pub use preview::{Stored, preview, stored};
 pub use prove::{Check, Hardening, Rule, Verdict};
-pub use prune::Pruned;
+pub use prune::{Owner, Pruned};
 pub use record::Record;
 pub use request::{
     ALLOW_UNENFORCED_KEY, Bind, DEFAULT_PIDS, Held, Identity, SandboxName, SandboxRequest, Workspace,
@@ -69,7 +72,7 @@ pub use spec::{HOME_TARGET, INIT_TARGET, MEET_TARGET};
 pub use stop::InUse;
 pub use user::SANDBOX_ID;
 
-use crate::engine::{Endpoint, Engine};
+use crate::engine::{Endpoint, Engine, EngineKind};
 use crate::state::{InstallationId, StateDir};
 
 /// The sandboxes of one installation on one engine.
@@ -101,7 +104,15 @@ impl Sandboxes {
         &self.layout
     }
 
-    fn rootless(&self) -> bool {
+    /// Upstream's name for the engine: `docker` or `podman`.
+    pub fn backend_id(&self) -> &'static str {
+        match self.engine.facts().kind {
+            EngineKind::Podman => "podman",
+            EngineKind::Docker | EngineKind::Other(_) => "docker",
+        }
+    }
+
+    pub(crate) fn rootless(&self) -> bool {
         rootless(&self.engine.facts().endpoint)
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use super::error::SandboxError;
+use super::fate::{Fate, Limits};
 use super::files::RunId;
 use super::list::Listed;
 use super::meet::Meet;
@@ -16,6 +17,11 @@ use crate::engine::ContainerSummary;
 
 /// A rendezvous directory that no container carries is somebody's beginning for this long, then it is rubbish.
 const ORPHAN_AGE: Duration = Duration::from_mins(10);
+/// Pruning beside other work happens at most this often (spec `sandbox.md` §12.2).
+const SELDOM: Duration = Duration::from_mins(5);
+
+/// The limits of the owner of a scope key; `None` where they are not known, and those count that it was made with.
+pub type Owner<'a> = &'a (dyn Fn(&str) -> Option<Limits> + Sync);
 
 /// One removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,46 +35,34 @@ pub struct Pruned {
     pub error: Option<String>,
 }
 
-/// Why a sandbox is due, `None` while it is not. Limits are exceeded strictly (spec `sandbox.md` §12.2). Pure.
-fn due(listed: &Listed, now_ms: u64) -> Option<String> {
-    if listed.leases > 0 || listed.status == "paused" {
-        return None;
-    }
-    if !listed.running {
-        return Some(format!("it is {}", listed.status));
-    }
-    if !listed.proven {
-        // Whoever makes one holds the lock until it is proven, and prune decides under that lock.
-        return Some("it never became ready".to_owned());
-    }
-    let over = |since_ms: u64, limit_s: u64| {
-        limit_s > 0 && since_ms > 0 && now_ms.saturating_sub(since_ms) > limit_s.saturating_mul(1000)
-    };
-    let used = listed.last_used_at_ms.unwrap_or(listed.created_at_ms);
-    if over(used, listed.idle_limit_s) {
-        return Some(format!("it was idle for more than {} s", listed.idle_limit_s));
-    }
-    over(listed.created_at_ms, listed.max_age_s).then(|| format!("it is older than {} s", listed.max_age_s))
-}
-
 impl Sandboxes {
-    /// Removes every sandbox that is due and that nobody uses. Workspaces stay.
+    /// Removes every sandbox that is due and that nobody uses, by the limits that each was made with. Workspaces stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prune_by`].
+    pub async fn prune<M: Meet>(&self, meet: &M) -> Result<Vec<Pruned>, SandboxError> {
+        self.prune_by(meet, &|_| None).await
+    }
+
+    /// Removes every sandbox that is due by its owner's limits and that nobody uses. Workspaces stay.
     ///
     /// # Errors
     ///
     /// When the engine cannot list; a single removal that fails is part of the result.
-    pub async fn prune<M: Meet>(&self, meet: &M) -> Result<Vec<Pruned>, SandboxError> {
-        self.prune_those(meet, |_| true).await
+    pub async fn prune_by<M: Meet>(&self, meet: &M, owner: Owner<'_>) -> Result<Vec<Pruned>, SandboxError> {
+        self.prune_those(meet, owner, |_| true).await
     }
 
     /// The same for the sandboxes of `which` alone.
     ///
     /// # Errors
     ///
-    /// As [`Self::prune`].
+    /// As [`Self::prune_by`].
     pub async fn prune_those<M: Meet>(
         &self,
         meet: &M,
+        owner: Owner<'_>,
         which: impl Fn(&Listed) -> bool,
     ) -> Result<Vec<Pruned>, SandboxError> {
         let mut pruned = Vec::new();
@@ -76,9 +70,12 @@ impl Sandboxes {
         for summary in &containers {
             let Ok(name) = SandboxName::parse(&summary.name) else { continue };
             let listed = self.listed(summary.into())?;
-            let Some(reason) = due(&listed, now_ms()).filter(|_| which(&listed)) else { continue };
+            if !which(&listed) {
+                continue;
+            }
+            let Fate::Remove(reason) = pruned_now(&listed, owner) else { continue };
             let name_text = name.to_string();
-            match self.prune_one(&name, meet).await {
+            match self.prune_one(&name, meet, owner).await {
                 Ok(None) => {}
                 Ok(Some(reason)) => pruned.push(Pruned { name: name_text, reason, error: None }),
                 Err(error) => pruned.push(Pruned { name: name_text, reason, error: Some(error.to_string()) }),
@@ -112,13 +109,56 @@ impl Sandboxes {
         Ok(stale)
     }
 
+    /// What a prune would do with each sandbox now, by name.
+    ///
+    /// # Errors
+    ///
+    /// When the engine cannot list.
+    pub async fn prune_plan<M: Meet>(
+        &self,
+        meet: &M,
+        owner: Owner<'_>,
+    ) -> Result<Vec<(Listed, Fate)>, SandboxError> {
+        let all = self.survey(meet).await?.into_iter();
+        let one = |listed: Listed| {
+            let fate = pruned_now(&listed, owner);
+            (listed, fate)
+        };
+        Ok(all.map(one).collect())
+    }
+
+    /// Prunes unless it was done within the last five minutes, by whichever process. What fails is logged and left
+    /// for the next time: it must not keep anybody from working.
+    pub async fn prune_seldom<M: Meet>(&self, meet: &M, owner: Owner<'_>) {
+        if !self.layout.due_again("pruned", SELDOM) {
+            return;
+        }
+        match self.prune_by(meet, owner).await {
+            Ok(removed) => {
+                for Pruned { name, reason, error } in removed {
+                    match error {
+                        None => tracing::info!(%name, %reason, "pruned"),
+                        Some(error) => tracing::warn!(%name, %reason, %error, "could not prune"),
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "could not prune"),
+        }
+    }
+
     /// Looks again under the lock: since the listing somebody may have come. A locked one is somebody's: skipped,
     /// and so is one whose init runs commands. The reason when it was removed.
-    async fn prune_one<M: Meet>(&self, name: &SandboxName, meet: &M) -> Result<Option<String>, SandboxError> {
+    async fn prune_one<M: Meet>(
+        &self,
+        name: &SandboxName,
+        meet: &M,
+        owner: Owner<'_>,
+    ) -> Result<Option<String>, SandboxError> {
         let Some(_lock) = lock::try_exclusive(&self.layout, name)? else { return Ok(None) };
         let Some(facts) = self.engine.inspect(name.as_str()).await? else { return Ok(None) };
         self.own(&facts)?;
-        let Some(reason) = due(&self.listed((&facts).into())?, now_ms()) else { return Ok(None) };
+        let listed = self.listed((&facts).into())?;
+        let Fate::Remove(reason) = pruned_now(&listed, owner) else { return Ok(None) };
         if let Some(record) = Record::load(&self.layout, name)
             && self.busy(&facts, &record, meet).await
         {
@@ -140,55 +180,12 @@ impl Sandboxes {
     }
 }
 
+fn pruned_now(listed: &Listed, owner: Owner<'_>) -> Fate {
+    let limits = owner(&listed.session_key).unwrap_or_else(|| listed.own_limits());
+    listed.when_pruned(limits, now_ms())
+}
+
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn listed() -> Listed {
-        Listed {
-            id: "0".repeat(64),
-            name: "ab".to_owned(),
-            session_key: "agent:main".to_owned(),
-            image: "i".to_owned(),
-            image_id: "sha256:0".to_owned(),
-            image_match: None,
-            running: true,
-            status: "running".to_owned(),
-            proven: true,
-            created_at_ms: 1_000,
-            last_used_at_ms: Some(1_000),
-            config_hash: String::new(),
-            idle_limit_s: 10,
-            max_age_s: 100,
-            leases: 0,
-        }
-    }
-
-    #[test]
-    fn limits_are_exceeded_strictly() {
-        assert_eq!(due(&listed(), 11_000), None);
-        assert!(due(&listed(), 11_001).unwrap().contains("idle"));
-        let used = Listed { last_used_at_ms: Some(100_000), ..listed() };
-        assert_eq!(due(&used, 101_000), None);
-        assert!(due(&used, 101_001).unwrap().contains("older"));
-        let unlimited = Listed { idle_limit_s: 0, max_age_s: 0, ..listed() };
-        assert_eq!(due(&unlimited, u64::MAX), None);
-    }
-
-    #[test]
-    fn never_a_leased_one() {
-        let dead = Listed { running: false, status: "exited".to_owned(), ..listed() };
-        assert_eq!(due(&dead, 0).unwrap(), "it is exited");
-        assert_eq!(due(&Listed { leases: 1, ..dead }, 0), None);
-        let abandoned = Listed { proven: false, ..listed() };
-        assert_eq!(due(&abandoned, 0).unwrap(), "it never became ready");
-        assert_eq!(due(&Listed { leases: 1, ..listed() }, u64::MAX), None);
-        let paused = Listed { running: false, status: "paused".to_owned(), ..listed() };
-        assert_eq!(due(&paused, u64::MAX), None);
-    }
 }

@@ -4,7 +4,7 @@ use super::error::SandboxError;
 use super::files::RunId;
 use super::record::Record;
 use super::request::SandboxName;
-use super::{Sandboxes, ensure::run_of, labels, lease, lock};
+use super::{ByLink, Sandboxes, ensure::run_of, labels, lease, lock};
 use crate::engine::ContainerFacts;
 
 /// What to do with a sandbox that somebody uses.
@@ -21,21 +21,55 @@ impl Sandboxes {
     ///
     /// # Errors
     ///
-    /// [`SandboxError::Foreign`] for a container that is not ours, [`SandboxError::Leased`] for one in use.
+    /// [`SandboxError::Foreign`] for a container that is not ours, [`SandboxError::Leased`] and [`SandboxError::Busy`] for
+    /// one in use.
     pub async fn stop(&self, name: &SandboxName, in_use: InUse) -> Result<bool, SandboxError> {
+        self.stop_only(name, None, in_use).await
+    }
+
+    /// As [`Self::stop`], and only if the name still belongs to the container `only`: what somebody looked at and
+    /// chose, not what came in its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::stop`].
+    pub async fn stop_only(
+        &self,
+        name: &SandboxName,
+        only: Option<&str>,
+        in_use: InUse,
+    ) -> Result<bool, SandboxError> {
         let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
         let Some(facts) = self.engine.inspect(name.as_str()).await? else {
             self.forget_removed(name).await?;
             return Ok(false);
         };
         self.own(&facts)?;
-        let leases = lease::count(&self.layout, name)?;
-        if leases > 0 && in_use == InUse::Refuse {
-            return Err(SandboxError::Leased { name: name.to_string(), leases });
+        if only.is_some_and(|id| id != facts.id.0) {
+            return Ok(false);
+        }
+        if in_use == InUse::Refuse {
+            self.unused(name, &facts).await?;
         }
         self.engine.remove(&facts.id).await?;
         self.layout.forget(name, run_of(&facts.labels).as_ref())?;
         Ok(true)
+    }
+
+    /// Refuses a sandbox that a process uses, or in which commands run.
+    async fn unused(&self, name: &SandboxName, facts: &ContainerFacts) -> Result<(), SandboxError> {
+        let leases = lease::count(&self.layout, name)?;
+        if leases > 0 {
+            return Err(SandboxError::Leased { name: name.to_string(), leases });
+        }
+        if facts.status == "paused" {
+            return Err(SandboxError::Paused { name: name.to_string() });
+        }
+        let Some(record) = Record::load(&self.layout, name) else { return Ok(()) };
+        match self.commands(facts, &record, &ByLink).await {
+            0 => Ok(()),
+            commands => Err(SandboxError::Busy { name: name.to_string(), commands }),
+        }
     }
 
     /// Removes every sandbox of this installation; the outcome of each, by name.

@@ -23,6 +23,16 @@ pub(super) struct Choice {
     pub(super) warning: Option<String>,
 }
 
+/// Who gets a workspace that creel makes as root: the configured user, where numbers tell who that is. Without a group it
+/// is root's, as the engine has it.
+pub(super) fn own_user(configured: Option<&str>) -> (u32, u32) {
+    let numbers = configured.and_then(|user| {
+        let (uid, gid) = user.trim().split_once(':').unwrap_or((user.trim(), "0"));
+        Some((uid.parse().ok()?, gid.parse().ok()?))
+    });
+    numbers.unwrap_or((SANDBOX_ID, SANDBOX_ID))
+}
+
 /// The configured user, else the owner of the workspace.
 pub(super) fn choose(configured: Option<&str>, situation: Situation) -> Choice {
     if let Some(user) = configured.map(str::trim).filter(|user| !user.is_empty()) {
@@ -50,6 +60,16 @@ fn root_warning(user: &str, why: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_workspaces_belong_to_who_works_in_them() {
+        assert_eq!(own_user(None), (1000, 1000));
+        assert_eq!(own_user(Some(" 12:34 ")), (12, 34));
+        assert_eq!(own_user(Some("12")), (12, 0));
+        assert_eq!(own_user(Some("0:0")), (0, 0));
+        // The image knows who that is, creel does not.
+        assert_eq!(own_user(Some("node")), (1000, 1000));
+    }
 
     #[test]
     fn the_owner_unless_configured() {

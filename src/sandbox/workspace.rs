@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, ResolveFlags, Uid};
 use super::error::SandboxError;
 use super::keep_out::KeepOut;
 use super::request::{Held, SandboxRequest};
-use super::user::{Choice, SANDBOX_ID, Situation, choose};
+use super::user::{Choice, Situation, choose, own_user};
 use crate::state::StateDir;
 
 /// A workspace that is ready to be mounted.
@@ -41,10 +41,10 @@ pub(super) fn prepare(
     keep_out.check(&held, &workspace.dir)?;
     request.binds.iter().try_for_each(|bind| keep_out.check(&bind.held, &bind.source))?;
     // Also one that root owns: a creel that died between making it and giving it away.
-    if workspace.owned_by_creel && own_uid == 0 && (made || held.owner.0 == 0) {
-        give(&held.fd(), SANDBOX_ID, SANDBOX_ID)
-            .map_err(SandboxError::io(&workspace.dir, "change the owner of"))?;
-        held.owner = (SANDBOX_ID, SANDBOX_ID);
+    let (uid, gid) = own_user(request.user.as_deref());
+    if workspace.owned_by_creel && own_uid == 0 && (made || held.owner.0 == 0) && held.owner != (uid, gid) {
+        give(&held.fd(), uid, gid).map_err(SandboxError::io(&workspace.dir, "change the owner of"))?;
+        held.owner = (uid, gid);
     }
     let situation = Situation { owner: held.owner, own_uid, rootless };
     let Choice { user, warning } = choose(request.user.as_deref(), situation);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::name::{DIGEST, sha, slug};
-use super::{AgentId, SessionKey};
+use super::{AgentId, Isolation, SessionKey};
 
 /// Which sessions share one sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
@@ -37,6 +37,19 @@ impl ScopeKey {
             Scope::Session => session.as_str().to_owned(),
             Scope::Agent => format!("agent:{}", session.agent()),
         };
+        Self::of(&subject, workspace)
+    }
+
+    /// The key of a sandbox that stands alone, whatever the scope.
+    pub fn isolated(isolation: &Isolation, session: &SessionKey, workspace: &Path) -> Self {
+        let (kind, whose) = match isolation {
+            Isolation::Creator(profile) => ("principal", profile.as_str()),
+            Isolation::Session => ("required-session", session.as_str()),
+        };
+        Self::of(&format!("agent:{}:{kind}:{}", session.agent(), sha(whose, DIGEST)), workspace)
+    }
+
+    fn of(subject: &str, workspace: &Path) -> Self {
         Self::Of(format!("{subject}:workspace:{}", sha(&workspace.to_string_lossy(), DIGEST)))
     }
 }
@@ -61,6 +74,21 @@ pub fn sandbox_workspace(root: &Path, scope: &ScopeKey) -> PathBuf {
     }
 }
 
+/// Where the agent host puts the attachments of a subagent's session (spec `sandbox.md` §3.4).
+pub fn attachments(state: &Path, session: &SessionKey) -> PathBuf {
+    let digest = sha(session.as_str(), DIGEST);
+    state.join("attachments/subagents").join(session.agent().as_str()).join(digest)
+}
+
+/// Where the agent host lays the skills out that a sandbox with the agent's own workspace sees (spec `sandbox.md` §3.4).
+pub fn skills(state: &Path, scope: &ScopeKey) -> PathBuf {
+    let slug = match scope {
+        ScopeKey::Shared => "shared".to_owned(),
+        ScopeKey::Of(key) => slug(key),
+    };
+    state.join("sandbox/skills-workspaces").join(slug).join(".openclaw/sandbox-skills")
+}
+
 /// An agent's workspace where none is configured: `<state>/workspace` for the default agent, else
 /// `<state>/workspace-<id>`.
 pub fn agent_workspace(state: &Path, agent: &AgentId, is_default: bool) -> PathBuf {
@@ -81,6 +109,20 @@ mod tests {
         let ops = AgentId::parse("ops").unwrap();
         assert_eq!(agent_workspace(root, &ops, false), Path::new("/r/workspace-ops"));
         assert_eq!(agent_workspace(root, &AgentId::main(), true), Path::new("/r/workspace"));
+    }
+
+    #[test]
+    fn isolated_keys() {
+        let session = SessionKey::parse("agent:ops:x", &AgentId::main()).unwrap();
+        let key = |isolation| ScopeKey::isolated(&isolation, &session, Path::new("/home/u/ws")).to_string();
+        let digest = |text: &str| sha(text, DIGEST);
+        let suffix = "workspace:59f00c3df4a2af58523f193f9e8ada36";
+        let creator = key(Isolation::Creator("ann".to_owned()));
+        assert_eq!(creator, format!("agent:ops:principal:{}:{suffix}", digest("ann")));
+        assert_eq!(
+            key(Isolation::Session),
+            format!("agent:ops:required-session:{}:{suffix}", digest("agent:ops:x"))
+        );
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl Home {
     /// The sandboxes of this installation.
     pub(crate) fn sandboxes(&self) -> Vec<serde_json::Value> {
         let done = self.run(&["sandbox", "list", "--json"]);
-        serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{done:?}"))
+        let all: serde_json::Value = serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{done:?}"));
+        all.get("containers").and_then(|all| all.as_array()).unwrap_or_else(|| panic!("{done:?}")).clone()
     }
 }
 

@@ -71,3 +71,30 @@ fn a_slow_reader_loses_nothing() {
     assert_eq!(out.lines().count(), 200_000);
     assert_eq!(out.lines().last(), Some("line 199999"));
 }
+
+/// Somebody takes the sandbox away: the caller gets a result like any other, on either road.
+#[test]
+fn a_stop_under_a_command_is_a_result_with_its_cause() {
+    for road in ["init", "engine"] {
+        let home = Home::new();
+        let place = home.dir.path().join("ws");
+        std::fs::create_dir(&place).unwrap();
+        let (up, place) = (place.join("up"), place.display().to_string());
+        let args = ["exec", "--json", "--transport", road, "--workspace", &place, "--"];
+        let args = [&args[..], &["echo seen; touch up; sleep 4714"]].concat();
+        let child = home.creel(&args).spawn().unwrap();
+        let begin = Instant::now();
+        while !up.exists() {
+            assert!(begin.elapsed() < Duration::from_mins(1));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let stopped = home.run(&["sandbox", "stop", "--all", "--force"]);
+        assert_eq!(stopped.status, Some(0), "{stopped:?}");
+        let output = child.wait_with_output().unwrap();
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((output.status.code(), result["cause"].as_str()), (Some(125), Some("sandbox-stopped")));
+        let told = (result["status"].as_str(), result["aggregated"].as_str(), result["transport"].as_str());
+        assert_eq!(told, (Some("failed"), Some("seen\n"), Some(road)), "{result}");
+        assert_eq!(result["report"]["code"], "CRL-EXEC-006");
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use creel::engine::{Discovery, Engine};
 use creel::host_tool::host_tool;
-use creel::sandbox::{InUse, Listed, Sandboxes};
+use creel::sandbox::{ByLink, InUse, Listed, Sandboxes};
 use creel::state::StateDir;
 use creel::{Call, Collected, Sandbox, SandboxOptions};
 
@@ -80,7 +80,7 @@ impl Home {
     }
 
     pub(crate) async fn list(&self) -> Vec<Listed> {
-        self.sandboxes().await.list().await.unwrap()
+        self.sandboxes().await.survey(&ByLink).await.unwrap()
     }
 
     /// Stops everything; then no container, no process and no file of a sandbox may be left.

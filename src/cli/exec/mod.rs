@@ -84,8 +84,8 @@ fn notices(sandbox: &Sandbox, json: bool) {
         let keys = keys.join(", ");
         let _ = writeln!(
             err,
-            "creel: the sandbox is in use under an older configuration ({keys}); `creel sandbox stop {}` applies the new one",
-            ready.name
+            "creel: the sandbox is in use under an older configuration ({keys}); `{}` applies the new one",
+            crate::session::recreate_hint(&ready.scope_key)
         );
     }
 }

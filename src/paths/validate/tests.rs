@@ -125,6 +125,33 @@ fn a_socket_is_refused_wherever_it_lies() {
 }
 
 #[test]
+fn targets_that_the_image_or_a_tmpfs_needs() {
+    let tree = Tree::new();
+    let policy = tree.policy().scratch(["/tmp", "/var/tmp"], false).scratch(["/home/creel"], true);
+    for (bind, wanted) in [
+        ("R/sub:/etc", "bind-system-target"),
+        ("R/sub:/usr/local/bin/x:ro", "bind-system-target"),
+        ("R/sub:/bin/../lib64/", "bind-system-target"),
+        ("R/sub:/etcetera", "ok"),
+        ("R/sub:/opt/bin", "ok"),
+        ("R/sub:/tmp", "bind-scratch-target"),
+        ("R/sub:/tmp/../tmp/", "bind-scratch-target"),
+        ("R/sub:/var", "bind-scratch-target"),
+        ("R/sub:/tmp/data", "ok"),
+        ("R/sub:/tmpdata", "ok"),
+        ("R/sub:/home/creel", "ok"),
+        ("R/sub:/home/creel/.cache", "ok"),
+        ("R/sub:/home", "bind-scratch-target"),
+    ] {
+        assert_eq!(tree.rule(bind, &policy), wanted, "{bind}");
+    }
+    let flagged = policy.allow_reserved(true);
+    assert_eq!(tree.rule("R/sub:/etc/x", &flagged), "ok");
+    assert_eq!(tree.rule("R/sub:/proc/x", &flagged), "bind-kernel-target");
+    assert_eq!(tree.rule("R/sub:/tmp", &flagged), "bind-scratch-target");
+}
+
+#[test]
 fn refusal_tells_rule_key_paths_and_fix() {
     use crate::error::Diagnose as _;
     let tree = Tree::new();

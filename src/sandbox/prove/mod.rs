@@ -5,11 +5,13 @@
 
 mod limits;
 mod mounts;
+mod outside;
 mod report;
 mod status;
 
 use std::collections::BTreeMap;
 
+pub use outside::{Outside, outside};
 pub use report::{Check, Hardening, Rule, Verdict};
 pub use status::{mask as capability_mask, names as capability_names};
 

@@ -34,6 +34,8 @@ pub enum Rule {
     Swap,
     /// Limit on CPU time.
     Cpu,
+    /// Limits on one process.
+    Ulimits,
     /// `AppArmor` profile.
     Apparmor,
 }
@@ -49,11 +51,12 @@ impl Rule {
                 | Self::Network
                 | Self::ReadOnlyRoot
                 | Self::Mount
+                | Self::Apparmor
         )
     }
 
     /// Every rule, in the order of a report.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NoNewPrivileges,
         Self::Capabilities,
         Self::Seccomp,
@@ -68,6 +71,7 @@ impl Rule {
         Self::Memory,
         Self::Swap,
         Self::Cpu,
+        Self::Ulimits,
         Self::Apparmor,
     ];
 
@@ -93,6 +97,7 @@ impl Rule {
             Self::Memory => "memory",
             Self::Swap => "swap",
             Self::Cpu => "cpu",
+            Self::Ulimits => "ulimits",
             Self::Apparmor => "apparmor",
         }
     }

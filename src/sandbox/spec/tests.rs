@@ -172,12 +172,12 @@ fn whatever_changes_the_container_changes_the_hash() {
         changed(|request| request.tmpfs.reverse()),
         changed(|request| request.workspace.read_only = true),
         changed(|request| request.setup = Some("true".to_owned())),
-        changed(|request| request.idle_limit = Duration::ZERO),
     ];
     for (index, other) in others.iter().enumerate() {
         assert_ne!(&base, other, "change {index}");
     }
-    // Age limits are prune's, the tag's name says nothing once it is resolved, the session shares the scope.
+    // Both limits are prune's, the tag's name says nothing once it is resolved, the session shares the scope.
+    assert_eq!(base, changed(|request| request.idle_limit = Duration::ZERO));
     assert_eq!(base, changed(|request| request.max_age = Duration::ZERO));
     assert_eq!(base, changed(|request| request.image = "another-tag".to_owned()));
     assert_eq!(base, changed(|request| request.session_key = "agent:main:other".to_owned()));

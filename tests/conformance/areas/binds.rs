@@ -85,6 +85,10 @@ const RULES: &[Rule] = &[
     stricter!("bind-kernel-target", |facts: &Facts<'_>| {
         any_bind(facts, |text| ["/proc", "/sys", "/dev"].iter().any(|path| target(text).starts_with(path)))
     }),
+    stricter!("bind-system-target", |facts: &Facts<'_>| {
+        let system = ["/etc", "/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32"];
+        any_bind(facts, |text| system.iter().any(|path| lexical::clean(target(text)).starts_with(path)))
+    }),
     stricter!("bind-denied-engine-storage", meets_blocked),
     stricter!("bind-denied-host-programs", meets_blocked),
     stricter!("bind-denied-homes", meets_blocked),
