@@ -71,6 +71,12 @@ fn status(recipe: Recipe, reference: &str, image: Option<&ImageFacts>) -> Status
     }
 }
 
+/// The image carries this recipe's label and was made by an older form of it. What something else made is not judged.
+pub fn is_outdated(recipe: Recipe, image: &ImageFacts) -> bool {
+    let labelled = image.labels.get(LABEL_IMAGE).is_some_and(|name| name == recipe.name());
+    labelled && !is_current(recipe, image)
+}
+
 /// The image was made by this recipe as it is now.
 pub(super) fn is_current(recipe: Recipe, image: &ImageFacts) -> bool {
     let label = |name: &str| image.labels.get(name).map(String::as_str);
@@ -106,6 +112,8 @@ pub(super) mod tests {
         let mut old = image(Recipe::Minimal);
         old.labels.insert(LABEL_RECIPE.to_owned(), "0".to_owned());
         assert!(!status(Recipe::Minimal, "r:t", Some(&old)).up_to_date);
+        assert!(is_outdated(Recipe::Minimal, &old) && !is_outdated(Recipe::Sandbox, &old));
+        assert!(!is_outdated(Recipe::Minimal, &image(Recipe::Minimal)));
         assert!(!status(Recipe::Sandbox, "r:t", Some(&image(Recipe::Minimal))).up_to_date);
     }
 

@@ -25,7 +25,7 @@ mod tool;
 pub use build::{Order, Outcome, build};
 pub use ca::ExtraCa;
 pub use error::ImageError;
-pub use list::{Status, list};
+pub use list::{Status, is_outdated, list};
 pub use progress::{Event, Progress};
 pub use recipe::{
     HOME, LABEL_CA, LABEL_IMAGE, LABEL_RECIPE, LABEL_SOURCE, PATH, Recipe, Source, USER, USER_ID, WORKSPACE,

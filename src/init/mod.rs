@@ -15,6 +15,7 @@ mod host;
 mod meet;
 mod notice;
 mod packet;
+mod probe;
 mod reap;
 mod request;
 mod ring;
@@ -40,6 +41,8 @@ enum Call {
         /// End after this long without a command and without a host; zero is never.
         idle: Duration,
     },
+    /// `probe …`: try what must not work, see [`probe`].
+    Probe(Vec<String>),
     /// `control …`: the other side of a measurement, see [`control`].
     Control(Vec<String>),
 }
@@ -48,7 +51,9 @@ enum Call {
 #[derive(Debug, thiserror::Error)]
 enum InitError {
     /// The arguments make no sense.
-    #[error("usage: creel-init pid1 --meet DIR [--idle SECONDS] | creel-init control spawn|pipe …")]
+    #[error(
+        "usage: creel-init pid1 --meet DIR [--idle SECONDS] | creel-init probe … | creel-init control spawn|pipe …"
+    )]
     Usage,
     /// A system call failed.
     #[error("{0}: {1}")]
@@ -81,6 +86,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
             }
             Ok(Call::Pid1 { meet: meet.ok_or(InitError::Usage)?, idle })
         }
+        Some("probe") => Ok(Call::Probe(args.collect())),
         Some("control") => Ok(Call::Control(args.collect())),
         _ => Err(InitError::Usage),
     }
@@ -89,6 +95,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
 fn run(call: Call) -> Result<(), InitError> {
     match call {
         Call::Pid1 { meet, idle } => pid1(&meet, idle),
+        Call::Probe(args) => probe::run(&args),
         Call::Control(args) => control::run(&args),
     }
 }

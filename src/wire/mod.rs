@@ -7,6 +7,7 @@ mod codec;
 mod facts;
 mod frame;
 mod from_init;
+pub mod probe;
 mod to_init;
 
 use std::fmt;
