@@ -2,12 +2,16 @@
 
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod engine;
 pub mod exec;
 pub mod explain;
 pub mod images;
+mod paint;
 mod print;
+mod prove;
 pub mod sandbox;
+pub mod security;
 pub mod tools;
 
 use std::io::Write as _;
@@ -42,6 +46,13 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Read, change and check the configuration file.
     Config(config::Args),
+    /// Say what is wrong with this installation and what helps; with --prove, try what must not work.
+    ///
+    /// The exit status is 0 where all is well or only worth a note, 1 with a warning or an error (with --prove: with
+    /// anything open or unknown), 125 when creel itself failed.
+    Doctor(doctor::Args),
+    /// Say what the configuration opens.
+    Security(security::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
     /// Build and list sandbox images; no registry is needed.
@@ -110,6 +121,8 @@ pub fn main() -> ExitCode {
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),
+            Command::Doctor(args) => Box::pin(doctor::run(args)).await,
+            Command::Security(args) => security::run(args).await,
             Command::Tools(args) => tools::run(args),
             Command::Images(args) => {
                 let json = args.images.json();

@@ -20,6 +20,9 @@ use crate::sandbox::{self, Bind, ByLink, HOME_TARGET, SandboxName, SandboxReques
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
 
+/// How long a sandbox that belongs to one caller alone outlives it.
+const APART_IDLE: Duration = Duration::from_mins(10);
+
 /// Everything that the files and options say, before the engine is asked.
 struct Wanted {
     state: StateDir,
@@ -178,12 +181,16 @@ fn scope(
     place: &Path,
 ) -> ScopeKey {
     let scope = sandbox.scope_key(session, place);
-    if options.image.is_none() && options.binds.is_empty() && options.workspace.is_none() {
+    let plain = options.image.is_none() && options.binds.is_empty() && options.workspace.is_none();
+    if plain && options.apart.is_none() {
         return scope;
     }
     let image = options.image.as_deref().unwrap_or_default();
     let place = options.workspace.as_deref().map(|_| place.to_string_lossy()).unwrap_or_default();
-    let variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    let mut variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    if let Some(nonce) = &options.apart {
+        variant = format!("{variant}\napart {nonce}");
+    }
     // The form that keeps all its digits in the container's name.
     ScopeKey::Of(format!("{scope}:variant:workspace:{}", session::digest(&variant)))
 }
@@ -239,6 +246,10 @@ fn request(
     request.allow_unenforced.clone_from(&docker.allow_unenforced);
     let limits = sandbox.prune.limits();
     (request.idle_limit, request.max_age) = (limits.idle, limits.age);
+    if options.apart.is_some() {
+        // Whoever opened it removes it; should that fail, it ends itself soon.
+        request.idle_limit = APART_IDLE;
+    }
     Ok((request, warnings))
 }
 

@@ -157,6 +157,8 @@ pub struct ContainerSummary {
     pub created_unix_s: i64,
     /// Mounts as the engine reports them.
     pub mounts: Vec<Mount>,
+    /// Ports of the host that lead into it, as `address:port`.
+    pub published: Vec<String>,
 }
 
 /// What the engine says of an image.

@@ -79,7 +79,7 @@ fn status(recipe: Recipe, reference: &str, image: Option<&ImageFacts>) -> Status
 /// other makers. Pure; for the list, `sandbox explain` and `doctor`.
 pub fn rebuild_hint(reference: &str, image: &ImageFacts) -> Option<String> {
     let recipe = Recipe::parse(image.labels.get(LABEL_IMAGE)?).ok()?;
-    if is_current(recipe, image) {
+    if !is_outdated(recipe, image) {
         return None;
     }
     let own = Reference::parse(reference).is_ok_and(|reference| reference == Reference::of(recipe));
@@ -88,6 +88,12 @@ pub fn rebuild_hint(reference: &str, image: &ImageFacts) -> Option<String> {
     let how = if dockerfile { " --from-dockerfile" } else { "" };
     let name = recipe.name();
     Some(format!("image {reference} was built from an older recipe: run creel images build {name}{tag}{how}"))
+}
+
+/// The image carries this recipe's label and was made by an older form of it. What something else made is not judged.
+pub fn is_outdated(recipe: Recipe, image: &ImageFacts) -> bool {
+    let labelled = image.labels.get(LABEL_IMAGE).is_some_and(|name| name == recipe.name());
+    labelled && !is_current(recipe, image)
 }
 
 /// The image was made by this recipe as it is now.
@@ -125,6 +131,8 @@ pub(super) mod tests {
         let mut old = image(Recipe::Minimal);
         old.labels.insert(LABEL_RECIPE.to_owned(), "0".to_owned());
         assert!(!status(Recipe::Minimal, "r:t", Some(&old)).up_to_date);
+        assert!(is_outdated(Recipe::Minimal, &old) && !is_outdated(Recipe::Sandbox, &old));
+        assert!(!is_outdated(Recipe::Minimal, &image(Recipe::Minimal)));
         let hint = status(Recipe::Minimal, "r:t", Some(&old)).hint.unwrap();
         assert!(hint.ends_with("run creel images build minimal --tag r:t"), "{hint}");
         let hint = rebuild_hint("creel-minimal", &old).unwrap();

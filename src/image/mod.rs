@@ -28,7 +28,7 @@ mod tool;
 pub use build::{Order, Outcome, build};
 pub use ca::ExtraCa;
 pub use error::ImageError;
-pub use list::{Status, list, rebuild_hint};
+pub use list::{Status, is_outdated, list, rebuild_hint};
 pub use progress::{Event, Progress};
 pub use pull::pull;
 pub use recipe::{

@@ -17,6 +17,7 @@ mod meet;
 mod nonce;
 mod notice;
 mod packet;
+mod probe;
 mod reap;
 mod request;
 mod ring;
@@ -44,6 +45,8 @@ enum Call {
         /// Read a nonce from standard input before anything else.
         nonce: bool,
     },
+    /// `probe …`: try what must not work, see [`probe`].
+    Probe(Vec<String>),
     /// `control …`: the other side of a measurement, see [`control`].
     Control(Vec<String>),
 }
@@ -53,7 +56,8 @@ enum Call {
 enum InitError {
     /// The arguments make no sense.
     #[error(
-        "usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init control spawn|pipe …"
+        "usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init probe … | \
+         creel-init control spawn|pipe …"
     )]
     Usage,
     /// A system call failed.
@@ -91,6 +95,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
             }
             Ok(Call::Pid1 { meet: meet.ok_or(InitError::Usage)?, idle, nonce })
         }
+        Some("probe") => Ok(Call::Probe(args.collect())),
         Some("control") => Ok(Call::Control(args.collect())),
         _ => Err(InitError::Usage),
     }
@@ -99,6 +104,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
 fn run(call: Call) -> Result<(), InitError> {
     match call {
         Call::Pid1 { meet, idle, nonce } => pid1(&meet, idle, nonce),
+        Call::Probe(args) => probe::run(&args),
         Call::Control(args) => control::run(&args),
     }
 }

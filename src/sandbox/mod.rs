@@ -54,10 +54,11 @@ pub use by_proc::ByProc;
 pub use ensure::{Ready, Timings};
 pub use error::SandboxError;
 pub use fate::{Fate, Limits, told};
-pub use files::{Layout, RunId};
+pub use files::{Layout, RunId, erase};
 pub use hash::{EPOCH, Inputs};
 pub use init_binary::{
-    InitBinary, candidates as init_candidates, install as install_init, locate_and_install,
+    InitBinary, candidates as init_candidates, install as install_init, locate as locate_init,
+    locate_and_install,
 };
 pub use lease::Lease;
 pub use list::Listed;

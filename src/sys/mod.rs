@@ -2,11 +2,13 @@
 //!
 //! Nothing here decides anything; callers get safe functions that keep the kernel's own meaning.
 
+mod attempt;
 mod map;
 mod process;
 mod spawn;
 mod tty;
 
+pub use attempt::far_reaching_call;
 pub use map::{AnonMap, trim_heap};
 pub use process::{Forked, Reaped, Usage, adopt, close_all_except, default_signals, exit_now, fork, reap};
 pub use spawn::{SpawnFailure, SpawnPlan, SpawnStage, spawn};

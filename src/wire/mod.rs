@@ -8,6 +8,7 @@ mod facts;
 mod frame;
 mod from_init;
 mod nonce;
+pub mod probe;
 mod to_init;
 
 use std::fmt;
