@@ -175,6 +175,20 @@ fn engine(out: &mut String, live: &Live, paint: Paint) {
     for attempt in engine.tried.iter().filter(|_| engine.facts.is_some()) {
         let _ = writeln!(out, "    tried {attempt}");
     }
+    if let Some(own) = &live.creel_container {
+        let _ =
+            writeln!(out, "  creel runs in container {}; sandboxes mount what is mounted there:", own.name);
+        for mount in &own.mounts {
+            let mode = if mount.read_only { "ro" } else { "rw" };
+            let _ = writeln!(out, "    - {} on the host -> {} {mode}", mount.source, mount.target);
+        }
+        if own.engine_socket_mounted {
+            let _ = writeln!(
+                out,
+                "    the engine's own socket is mounted there: put `creel engine proxy` before it"
+            );
+        }
+    }
     if let Some(road) = &live.transport {
         let _ = writeln!(out, "  transport: {}, because {}", word(&road.road), road.why);
     }

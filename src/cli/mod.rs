@@ -95,6 +95,10 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            if error.use_stderr() && json_asked(std::env::args_os()) {
+                print::failure(&Failure(usage(&error)), true);
+                return print::verdict(ExitCode::from(EXIT_CREEL));
+            }
             let printed = error.print();
             // 2 would be taken for a command's own status.
             if error.use_stderr() {
@@ -121,16 +125,39 @@ pub fn main() -> ExitCode {
             Command::Security(args) => security::run(args).await,
             Command::Tools(args) => tools::run(args),
             Command::Images(args) => {
+                let json = args.images.json();
                 let done = match args.common.places().await {
-                    Ok((engine, state)) => images::run(args.images, &engine, &state).await,
+                    Ok((engine, state)) => {
+                        let config = args.common.config.as_deref();
+                        Box::pin(images::run(args.images, config, &engine, &state)).await
+                    }
                     Err(failure) => Err(failure),
                 };
-                status(done, false)
+                status(done, json)
             }
             Command::Engine(args) => engine::run(args).await,
         }
     });
     print::verdict(code)
+}
+
+/// The caller reads JSON: `--json` among the words before a command of its own.
+fn json_asked(args: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    args.take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// A usage error in the one shape of every refusal.
+fn usage(error: &clap::Error) -> crate::error::Report {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let tip = rest.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    crate::error::Report {
+        code: "CRL-CLI-010",
+        message: message.trim().to_owned(),
+        rule: Some("command line".to_owned()),
+        fix: tip.unwrap_or("see creel --help, or --help of the subcommand").to_owned(),
+    }
 }
 
 /// The exit code of a subcommand, with its failure told.
@@ -141,5 +168,19 @@ fn status(done: Result<(), Failure>, json: bool) -> ExitCode {
             print::failure(&failure, json);
             ExitCode::from(EXIT_CREEL)
         }
+    }
+}
+
+/// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => (),
+        _ = terminate.recv() => (),
     }
 }

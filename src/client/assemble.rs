@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::options::Var;
+use super::options::{RoadChoice, Var};
 use super::owners::Owners;
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
@@ -52,9 +52,10 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     ready.warnings = warnings;
     let setting = Setting { image_env: ready.image_env.clone(), ..setting };
     let seconds = wanted.exec.timeout_s;
-    let transport = match &ready.link {
-        Way::Init(_) => Transport::Init,
-        Way::Engine { .. } => Transport::Engine,
+    let transport = match (&ready.link, options.road) {
+        // Its init was needed for the proof, because creel is in a container; the commands go as asked for.
+        (Way::Init(_), RoadChoice::Engine) | (Way::Engine { .. }, _) => Transport::Engine,
+        (Way::Init(_), _) => Transport::Init,
     };
     Ok(Sandbox {
         sandboxes,

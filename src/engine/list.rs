@@ -52,7 +52,7 @@ pub(super) fn label_filter(labels: &[(String, String)]) -> HashMap<String, Vec<S
 }
 
 /// Text as a value in a query: everything but letters and digits is escaped.
-fn encode(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     let byte = |byte: u8| {
         if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }
     };

@@ -43,6 +43,9 @@ pub struct ContainerSpec {
     pub gpus: Option<String>,
     /// Let the engine put its own small init before `argv` (used where creel-init cannot be mounted).
     pub engine_init: bool,
+    /// Keep standard input of PID 1 open for the first that attaches to it, see [`super::Engine::attach_input`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stdin: bool,
     /// Seconds between the engine's stop signal and its kill.
     pub stop_timeout_s: u32,
 }

@@ -23,7 +23,9 @@ use serde::Serialize;
 use crate::config::{Config, Mode, Places, ResolvedSandbox, Subject, SubjectError, WorkspaceAccess};
 use crate::session::Scope;
 
-pub use live::{ContainerState, ENGINE_TIME, EngineState, Live, Planned, PlannedMount, Road, look};
+pub use live::{
+    ContainerState, ENGINE_TIME, EngineState, Live, OwnContainer, Planned, PlannedMount, Road, look,
+};
 pub use mounts::{MountRow, MountSource};
 pub use policy::{Elevated, Sources, Tools};
 pub use sources::{At, Problem, Source, refused_binds};

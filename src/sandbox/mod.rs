@@ -9,6 +9,7 @@
 //! | `files`, `lock`, `lease`, `record` | the state beside a container |
 //! | `elf`, `init_binary`, `workspace`, `keep_out` | what is mounted, and what never |
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
+//! | `place` | creel itself in a container: whose paths are whose |
 //! | `ensure`, `create` | the way to a ready container |
 //! | `fate` | who goes and who stays, and why; pure |
 //! | `stop`, `list`, `prune` | and out of it |
@@ -35,6 +36,7 @@ mod lease;
 mod list;
 mod lock;
 mod meet;
+mod place;
 mod preview;
 pub mod prove;
 mod prune;
@@ -61,6 +63,7 @@ pub use init_binary::{
 pub use lease::Lease;
 pub use list::Listed;
 pub use meet::{Meet, MeetError, Probe};
+pub use place::Place;
 pub use preview::{Stored, preview, stored};
 pub use prove::{Check, Hardening, Rule, Verdict};
 pub use prune::{Owner, Pruned};
@@ -81,6 +84,7 @@ pub struct Sandboxes {
     engine: Engine,
     layout: Layout,
     installation: InstallationId,
+    place: std::sync::Arc<tokio::sync::OnceCell<Place>>,
 }
 
 impl Sandboxes {
@@ -91,7 +95,7 @@ impl Sandboxes {
     /// When the state directory cannot be used.
     pub fn open(engine: Engine, state: &StateDir) -> Result<Self, SandboxError> {
         let installation = state.installation()?;
-        Ok(Self { engine, layout: Layout::new(state), installation })
+        Ok(Self { engine, layout: Layout::new(state), installation, place: std::sync::Arc::default() })
     }
 
     /// The engine.

@@ -89,6 +89,7 @@ impl Browser {
             limits: Limits::default(),
             gpus: None,
             engine_init: false,
+            stdin: false,
             stop_timeout_s: 1,
         };
         let browser = Self { id: engine.create(&spec).await.unwrap(), engine };
