@@ -15,6 +15,8 @@
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
 //! | `session` | session keys |
+//! | `doctor` | what is wrong and what helps; the boundary tried in a fresh sandbox |
+//! | `audit` | what the configuration opens |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
 //! | `keeper` | the process that keeps pools filled |
@@ -35,11 +37,15 @@ pub mod wire;
 #[cfg(feature = "host")]
 pub mod approvals;
 #[cfg(feature = "host")]
+pub mod audit;
+#[cfg(feature = "host")]
 pub mod cli;
 #[cfg(feature = "host")]
 pub mod client;
 #[cfg(feature = "host")]
 pub mod config;
+#[cfg(feature = "host")]
+pub mod doctor;
 #[cfg(feature = "host")]
 pub mod engine;
 #[cfg(feature = "host")]

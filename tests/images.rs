@@ -98,6 +98,7 @@ fn spec(name: String, image: &str, script: &str) -> ContainerSpec {
         limits: Limits { pids: Some(64), ..Limits::default() },
         gpus: None,
         engine_init: false,
+        stdin: false,
         stop_timeout_s: 1,
     }
 }
@@ -244,4 +245,51 @@ async fn a_build_that_fails_keeps_the_image_before_it() {
     assert!(told.contains("    E: the mirror went away [CRL-IMAGE-003]\n  fix: "), "{told}");
     let after = bench.engine.image(bench.reference.as_str()).await.unwrap().unwrap();
     assert_eq!(&after, before.image());
+}
+
+/// The same image with the label of another recipe: what a newer creel finds.
+#[tokio::test]
+async fn an_image_of_an_older_recipe_is_told_with_the_command_that_helps() {
+    let bench = Bench::new("older").await;
+    bench.build(&bench.order()).await;
+    let reference = bench.reference.as_str();
+    let mut context = tar::Builder::new(Vec::new());
+    let text = format!("FROM {reference}\n");
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    context.append_data(&mut header, "Dockerfile", text.as_bytes()).unwrap();
+    let spec = creel::engine::BuildSpec {
+        context: context.into_inner().unwrap().into(),
+        dockerfile: "Dockerfile".to_owned(),
+        reference: reference.to_owned(),
+        labels: [(image::LABEL_RECIPE.to_owned(), "0".repeat(64))].into(),
+        ..creel::engine::BuildSpec::default()
+    };
+    bench.engine.build(&spec, |_| ()).await.unwrap();
+    let hint = format!("was built from an older recipe: run creel images build minimal --tag {reference}");
+    let told = image::list(&bench.engine, Some(Recipe::Minimal)).await.unwrap();
+    let row = told.iter().find(|row| row.reference == reference).unwrap();
+    assert!(!row.up_to_date && row.hint.as_ref().is_some_and(|told| told.ends_with(&hint)), "{row:?}");
+    // Explain gives the engine 8 ms, which a loaded machine may not keep.
+    let config =
+        format!("{{ agents: {{ defaults: {{ sandbox: {{ docker: {{ image: '{reference}' }} }} }} }} }}");
+    std::fs::create_dir_all(bench.state.root()).unwrap();
+    std::fs::write(bench.state.root().join("openclaw.json"), config).unwrap();
+    let explain = || {
+        #[expect(clippy::disallowed_methods, reason = "runs creel itself, as a person does")]
+        let done = Command::new(env!("CARGO_BIN_EXE_creel"))
+            .args(["sandbox", "explain", "--json"])
+            .env("CREEL_STATE_DIR", bench.state.root())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    assert!((0..50).any(|_| explain().contains(&hint)), "{}", explain());
+    // And what it says helps.
+    assert!(matches!(bench.build(&bench.order()).await, Outcome::Built(_)));
+    assert_eq!(
+        bench.engine.image(reference).await.unwrap().map(|now| image::rebuild_hint(reference, &now)),
+        Some(None)
+    );
 }

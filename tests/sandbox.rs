@@ -176,6 +176,7 @@ fn minimal_spec(home: &Home, name: &str) -> creel::engine::ContainerSpec {
         limits: Limits::default(),
         gpus: None,
         engine_init: false,
+        stdin: false,
         stop_timeout_s: 1,
     }
 }

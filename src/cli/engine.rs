@@ -1,12 +1,14 @@
 //! `creel engine`: is there an engine, bring one up, take it down.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::print;
 use crate::engine::daemon::{self, DaemonError, Down, Started, Step};
+use crate::engine::proxy::{self, Rules};
 use crate::engine::{Capabilities, Discovery, Engine, EngineError, EngineFacts};
 use crate::error::{EXIT_CREEL, Failure};
 use crate::state::StateDir;
@@ -40,6 +42,22 @@ enum Action {
     },
     /// Stop the engine that `up` started, and no other.
     Down,
+    /// Pass on the calls that sandboxes need, and no others: for a creel that runs in a container.
+    ///
+    /// Serves at a socket of its own until it is interrupted. Only sandboxes of the installation in the state directory
+    /// are reached, and only hardened ones can be made.
+    Proxy {
+        /// The socket to serve at.
+        #[arg(long, value_name = "SOCKET")]
+        listen: PathBuf,
+        /// A directory of the host below which sandboxes may mount; can be repeated. The proxy must see it under the
+        /// same path.
+        #[arg(long, value_name = "DIR", required = true)]
+        root: Vec<PathBuf>,
+        /// A network that sandboxes may have besides `none`; can be repeated.
+        #[arg(long, value_name = "NAME")]
+        network: Vec<String>,
+    },
 }
 
 /// Runs the subcommand; the exit status of the process.
@@ -49,6 +67,7 @@ pub async fn run(args: Args) -> ExitCode {
         Action::Status => return status(&discovery, args.json).await,
         Action::Up { yes } => up(&discovery, yes, args.json).await,
         Action::Down => down(args.json).await,
+        Action::Proxy { listen, root, network } => proxy(&discovery, &listen, root, network).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -130,6 +149,20 @@ async fn down(json: bool) -> Result<(), Failure> {
     };
     print::line(&text);
     Ok(())
+}
+
+/// Serves until it is interrupted.
+async fn proxy(
+    discovery: &Discovery,
+    listen: &Path,
+    roots: Vec<PathBuf>,
+    networks: Vec<String>,
+) -> Result<(), Failure> {
+    let state = StateDir::locate(|name| std::env::var(name).ok())?;
+    let rules = Rules::new(state, roots, networks)?;
+    let engine = Engine::discover(discovery).await?;
+    print::note(&format!("passing on calls of sandboxes to {}", engine.facts().endpoint));
+    Ok(proxy::serve(&engine, listen, rules, super::interrupted()).await?)
 }
 
 /// Says what will be done and, on a terminal, asks. Without a terminal there is nobody to ask: it goes ahead.

@@ -1,10 +1,10 @@
 //! `creel sandbox explain`: the answer as JSON, or as text that a tired person can read.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use super::Common;
+use super::paint::Paint;
 use super::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Mode, Places};
@@ -43,32 +43,9 @@ pub async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure>
     if json {
         print::json(&explanation);
     } else {
-        let paint = Paint(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none());
-        print::put(&text(&explanation, paint));
+        print::put(&text(&explanation, Paint::of_stdout()));
     }
     Ok(())
-}
-
-/// Colours, where there is a terminal that shows them.
-#[derive(Debug, Clone, Copy)]
-struct Paint(bool);
-
-impl Paint {
-    fn with(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    fn heading(self, text: &str) -> String {
-        self.with("1", text)
-    }
-
-    fn good(self, text: &str) -> String {
-        self.with("32", text)
-    }
-
-    fn bad(self, text: &str) -> String {
-        self.with("31", text)
-    }
 }
 
 /// Upstream's labels in upstream's order, then what creel adds. Writing to a string cannot fail.
@@ -202,6 +179,20 @@ fn engine(out: &mut String, live: &Live, paint: Paint) {
     };
     for attempt in engine.tried.iter().filter(|_| engine.facts.is_some()) {
         let _ = writeln!(out, "    tried {attempt}");
+    }
+    if let Some(own) = &live.creel_container {
+        let _ =
+            writeln!(out, "  creel runs in container {}; sandboxes mount what is mounted there:", own.name);
+        for mount in &own.mounts {
+            let mode = if mount.read_only { "ro" } else { "rw" };
+            let _ = writeln!(out, "    - {} on the host -> {} {mode}", mount.source, mount.target);
+        }
+        if own.engine_socket_mounted {
+            let _ = writeln!(
+                out,
+                "    the engine's own socket is mounted there: put `creel engine proxy` before it"
+            );
+        }
     }
     if let Some(road) = &live.transport {
         let _ = writeln!(out, "  transport: {}, because {}", word(&road.road), road.why);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::print;
 use crate::engine::Engine;
 use crate::error::Failure;
 use crate::image::{
-    Event, ExtraCa, ImageError, Order, Outcome, Recipe, Reference, Source, Status, build, list,
+    Event, ExtraCa, ImageError, Order, Outcome, Recipe, Reference, Source, Status, build, list, pull,
 };
 use crate::state::StateDir;
 
@@ -29,11 +29,14 @@ enum Command {
     Build(BuildArgs),
     /// Show each image: built or not, up to date or not, size, id.
     List(ListArgs),
+    /// Get an image from a registry, with the docker client's credentials for it.
+    Pull(PullArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct BuildArgs {
-    /// Images to build: `minimal`, `sandbox`. All of them when none is named.
+    /// Images to build: `minimal`, `sandbox`, `sandbox-common`, `sandbox-common-build`, `creel`. The first two when none
+    /// is named.
     names: Vec<String>,
     /// Build even where the image is up to date.
     #[arg(long)]
@@ -61,12 +64,79 @@ struct ListArgs {
     json: bool,
 }
 
+#[derive(Debug, clap::Args)]
+struct PullArgs {
+    /// Image reference; the configured sandbox image when none is given.
+    name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Failures are told as JSON too.
+    pub(super) fn json(&self) -> bool {
+        match &self.command {
+            Command::Build(_) => false,
+            Command::List(args) => args.json,
+            Command::Pull(args) => args.json,
+        }
+    }
+}
+
 /// Runs the subcommand: results go to standard output, progress to standard error.
-pub async fn run(args: Args, engine: &Engine, state: &StateDir) -> Result<(), Failure> {
+pub async fn run(
+    args: Args,
+    config: Option<&Path>,
+    engine: &Engine,
+    state: &StateDir,
+) -> Result<(), Failure> {
     match args.command {
         Command::Build(args) => Ok(run_build(args, engine, state).await?),
         Command::List(args) => Ok(run_list(&args, engine).await?),
+        Command::Pull(args) => run_pull(args, config, engine).await,
     }
+}
+
+async fn run_pull(args: PullArgs, config: Option<&Path>, engine: &Engine) -> Result<(), Failure> {
+    let reference = match args.name {
+        Some(name) => name,
+        None => configured(config)?,
+    };
+    let meter = Meter::new("pull", std::io::stderr().is_terminal());
+    let tell = |event: Event<'_>| meter.tell(event);
+    let logins = docker_config();
+    let pulled = tokio::select! {
+        pulled = pull(engine, &reference, logins.as_deref(), &tell) => pulled,
+        () = super::interrupted() => Err(ImageError::Interrupted),
+    };
+    meter.clear();
+    let image = pulled?;
+    if args.json {
+        print::json(&serde_json::json!({ "reference": reference, "id": image.id, "size": image.size }));
+        return Ok(());
+    }
+    let took = meter.begun.elapsed().as_secs_f64();
+    print::line(&format!("pulled {reference} in {took:.1} s ({}, {})", short(&image.id), size(image.size)));
+    Ok(())
+}
+
+/// The image of a sandbox without further options.
+fn configured(config: Option<&Path>) -> Result<String, Failure> {
+    let options = crate::Sandbox::options();
+    let options = match config {
+        Some(file) => options.config(file),
+        None => options,
+    };
+    Ok(options.preview()?.request.image)
+}
+
+/// The docker client's configuration, where this user has one.
+fn docker_config() -> Option<String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let dir =
+        set("DOCKER_CONFIG").map(PathBuf::from).or_else(|| Some(Path::new(&set("HOME")?).join(".docker")));
+    std::fs::read_to_string(dir?.join("config.json")).ok()
 }
 
 async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result<(), ImageError> {
@@ -82,7 +152,7 @@ async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result
                 outcome
             },
             async {
-                cancel.run_until_cancelled(interrupted()).await;
+                cancel.run_until_cancelled(super::interrupted()).await;
                 cancel.cancel();
             }
         );
@@ -92,25 +162,11 @@ async fn run_build(args: BuildArgs, engine: &Engine, state: &StateDir) -> Result
     Ok(())
 }
 
-/// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => (),
-        _ = terminate.recv() => (),
-    }
-}
-
 /// What the arguments ask for, checked as a whole before anything is built.
 fn orders(args: BuildArgs) -> Result<Vec<Order>, ImageError> {
     let mut recipes = args.names.iter().map(|name| Recipe::parse(name)).collect::<Result<Vec<_>, _>>()?;
     if recipes.is_empty() {
-        recipes = Recipe::ALL.to_vec();
+        recipes = Recipe::USUAL.to_vec();
     }
     recipes.sort();
     recipes.dedup();
@@ -166,8 +222,11 @@ async fn run_list(args: &ListArgs, engine: &Engine) -> Result<(), ImageError> {
 /// The list for people.
 fn table(found: &[Status]) -> String {
     let width = found.iter().map(|status| status.reference.len()).max().unwrap_or(0).max("REFERENCE".len());
-    let mut text =
-        format!("{:8} {:width$} {:10} {:>9} {:12} CREATED\n", "NAME", "REFERENCE", "STATE", "SIZE", "ID");
+    let names = found.iter().map(|status| status.name.len()).max().unwrap_or(0).max("NAME".len());
+    let mut text = format!(
+        "{:names$} {:width$} {:10} {:>9} {:12} CREATED\n",
+        "NAME", "REFERENCE", "STATE", "SIZE", "ID"
+    );
     for status in found {
         let state = match (status.built, status.up_to_date) {
             (false, _) => "not built",
@@ -180,7 +239,10 @@ fn table(found: &[Status]) -> String {
         let created = created.split('.').next().unwrap_or(created);
         let (name, reference) = (status.name, &status.reference);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{name:8} {reference:width$} {state:10} {bytes:>9} {id:12} {created}");
+        let _ = writeln!(text, "{name:names$} {reference:width$} {state:10} {bytes:>9} {id:12} {created}");
+    }
+    for hint in found.iter().filter_map(|status| status.hint.as_ref()) {
+        let _ = writeln!(text, "{hint}");
     }
     text
 }
@@ -262,7 +324,7 @@ mod tests {
         let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
         match cli.args.command {
             Command::Build(args) => orders(args).map_err(|error| error.to_string()),
-            Command::List(_) => Err("list".to_owned()),
+            Command::List(_) | Command::Pull(_) => Err("other".to_owned()),
         }
     }
 

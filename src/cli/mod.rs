@@ -2,13 +2,17 @@
 
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod engine;
 pub mod exec;
 pub mod explain;
 pub mod images;
 pub mod keeper;
+mod paint;
 mod print;
+mod prove;
 pub mod sandbox;
+pub mod security;
 pub mod tools;
 
 use std::io::Write as _;
@@ -43,6 +47,13 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Read, change and check the configuration file.
     Config(config::Args),
+    /// Say what is wrong with this installation and what helps; with --prove, try what must not work.
+    ///
+    /// The exit status is 0 where all is well or only worth a note, 1 with a warning or an error (with --prove: with
+    /// anything open or unknown), 125 when creel itself failed.
+    Doctor(doctor::Args),
+    /// Say what the configuration opens.
+    Security(security::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
     /// Build and list sandbox images; no registry is needed.
@@ -87,6 +98,10 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            if error.use_stderr() && json_asked(std::env::args_os()) {
+                print::failure(&Failure(usage(&error)), true);
+                return print::verdict(ExitCode::from(EXIT_CREEL));
+            }
             let printed = error.print();
             // 2 would be taken for a command's own status.
             if error.use_stderr() {
@@ -109,19 +124,44 @@ pub fn main() -> ExitCode {
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),
+            Command::Doctor(args) => Box::pin(doctor::run(args)).await,
+            Command::Security(args) => security::run(args).await,
             Command::Tools(args) => tools::run(args),
             Command::Images(args) => {
+                let json = args.images.json();
                 let done = match args.common.places().await {
-                    Ok((engine, state)) => images::run(args.images, &engine, &state).await,
+                    Ok((engine, state)) => {
+                        let config = args.common.config.as_deref();
+                        Box::pin(images::run(args.images, config, &engine, &state)).await
+                    }
                     Err(failure) => Err(failure),
                 };
-                status(done, false)
+                status(done, json)
             }
             Command::Keeper(args) => status(Box::pin(keeper::run(args)).await, false),
             Command::Engine(args) => engine::run(args).await,
         }
     });
     print::verdict(code)
+}
+
+/// The caller reads JSON: `--json` among the words before a command of its own.
+fn json_asked(args: impl Iterator<Item = std::ffi::OsString>) -> bool {
+    args.take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// A usage error in the one shape of every refusal.
+fn usage(error: &clap::Error) -> crate::error::Report {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let tip = rest.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    crate::error::Report {
+        code: "CRL-CLI-010",
+        message: message.trim().to_owned(),
+        rule: Some("command line".to_owned()),
+        fix: tip.unwrap_or("see creel --help, or --help of the subcommand").to_owned(),
+    }
 }
 
 /// The exit code of a subcommand, with its failure told.
@@ -132,5 +172,19 @@ fn status(done: Result<(), Failure>, json: bool) -> ExitCode {
             print::failure(&failure, json);
             ExitCode::from(EXIT_CREEL)
         }
+    }
+}
+
+/// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => (),
+        _ = terminate.recv() => (),
     }
 }

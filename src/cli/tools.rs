@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::print;
 use crate::config::{self, Config, Mode, Places, Subject};
 use crate::error::Failure;
-use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool, mcp, tables};
+use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool};
 use crate::session::{AgentId, SessionKey};
 use crate::state::StateDir;
 
@@ -97,7 +97,7 @@ impl View {
         let caller =
             Caller { provider: provider.as_deref(), model: model.as_deref(), sandboxed, ..Caller::default() };
         let policy = config.tool_policy(&agent, &caller);
-        let tools = tools(&config);
+        let tools = config.known_tools();
         let sifted = policy.sift(&tools);
         Ok(Self { config, agent, session, provider, model, mode, sandboxed, policy, tools, sifted })
     }
@@ -213,17 +213,6 @@ fn model(provider: Option<&str>, model: Option<&str>) -> (Option<String>, Option
         _ => (provider, model),
     };
     (provider.map(str::to_owned), model.map(str::to_owned))
-}
-
-/// Every known tool by name, then each MCP server as a whole: what it offers is known only to itself.
-fn tools(config: &Config) -> Vec<Tool> {
-    let mut names: Vec<&str> = tables::known().collect();
-    names.sort_unstable();
-    let servers = config.mcp_servers();
-    let servers = mcp::server_names(servers.iter().map(String::as_str));
-    let known = |name| if name == tables::CANVAS { Tool::owned(name, name) } else { Tool::new(name) };
-    let server = |name: &String| Tool::owned(&format!("{name}__*"), tables::MCP_OWNER);
-    names.into_iter().map(known).chain(servers.iter().map(server)).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::options::Var;
+use super::options::{RoadChoice, Var};
 use super::owners::Owners;
 use super::pool::{Pool, Wish};
 use super::prepare::{Prepare, Way};
@@ -23,6 +23,9 @@ use crate::sandbox::{
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
+
+/// How long a sandbox that belongs to one caller alone outlives it.
+const APART_IDLE: Duration = Duration::from_mins(10);
 
 /// Everything that the files and options say, before the engine is asked.
 struct Wanted {
@@ -58,9 +61,10 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     ready.warnings = warnings;
     let setting = Setting { image_env: ready.image_env.clone(), ..setting };
     let seconds = wanted.exec.timeout_s;
-    let transport = match &ready.link {
-        Way::Init(_) => Transport::Init,
-        Way::Engine { .. } => Transport::Engine,
+    let transport = match (&ready.link, options.road) {
+        // Its init was needed for the proof, because creel is in a container; the commands go as asked for.
+        (Way::Init(_), RoadChoice::Engine) | (Way::Engine { .. }, _) => Transport::Engine,
+        (Way::Init(_), _) => Transport::Init,
     };
     Ok(Sandbox {
         sandboxes,
@@ -105,7 +109,7 @@ pub(super) async fn pool(options: &SandboxOptions, sandboxes: &Sandboxes) -> Res
 /// have, and so does a session that must be sandboxed for itself; a set-up command that ran with a caller's own variables prepared it for nobody else.
 fn role(options: &SandboxOptions, wanted: &Wanted, request: &SandboxRequest) -> PoolRole {
     let prepared = request.setup.is_some();
-    let own = options.workspace.is_some() || options.stamp.is_required();
+    let own = options.workspace.is_some() || options.apart.is_some() || options.stamp.is_required();
     if wanted.sandbox.pool_size == 0 || own || (prepared && !options.env.is_empty()) {
         return PoolRole::Apart;
     }
@@ -231,12 +235,16 @@ fn scope(
     place: &Path,
 ) -> ScopeKey {
     let scope = sandbox.scope_key(session, place);
-    if options.image.is_none() && options.binds.is_empty() && options.workspace.is_none() {
+    let plain = options.image.is_none() && options.binds.is_empty() && options.workspace.is_none();
+    if plain && options.apart.is_none() {
         return scope;
     }
     let image = options.image.as_deref().unwrap_or_default();
     let place = options.workspace.as_deref().map(|_| place.to_string_lossy()).unwrap_or_default();
-    let variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    let mut variant = format!("{scope}\n{place}\n{image}\n{}", options.binds.join("\n"));
+    if let Some(nonce) = &options.apart {
+        variant = format!("{variant}\napart {nonce}");
+    }
     // The form that keeps all its digits in the container's name.
     ScopeKey::Of(format!("{scope}:variant:workspace:{}", session::digest(&variant)))
 }
@@ -292,6 +300,10 @@ fn request(
     request.allow_unenforced.clone_from(&docker.allow_unenforced);
     let limits = sandbox.prune.limits();
     (request.idle_limit, request.max_age) = (limits.idle, limits.age);
+    if options.apart.is_some() {
+        // Whoever opened it removes it; should that fail, it ends itself soon.
+        request.idle_limit = APART_IDLE;
+    }
     request.pool = role(options, wanted, &request);
     Ok((request, warnings))
 }

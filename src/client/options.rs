@@ -35,6 +35,7 @@ pub struct SandboxOptions {
     pub(super) binds: Vec<String>,
     pub(super) env: Vec<(String, String)>,
     pub(super) road: RoadChoice,
+    pub(super) apart: Option<String>,
     pub(super) stamp: Stamp,
     pub(super) var: Var,
 }
@@ -51,6 +52,7 @@ impl std::fmt::Debug for SandboxOptions {
             .field("workspace", &self.workspace)
             .field("binds", &self.binds)
             .field("road", &self.road)
+            .field("apart", &self.apart)
             .field("stamp", &self.stamp)
             .finish_non_exhaustive()
     }
@@ -69,6 +71,7 @@ impl Default for SandboxOptions {
             binds: Vec::new(),
             env: Vec::new(),
             road: RoadChoice::Auto,
+            apart: None,
             stamp: Stamp::None,
             var: Arc::new(|name| std::env::var(name).ok()),
         }
@@ -156,11 +159,24 @@ impl SandboxOptions {
         self
     }
 
+    /// A sandbox of the same configuration that shares nothing with any other: whoever gives another `nonce` gets
+    /// another one, with a workspace of its own where creel makes the workspace.
+    #[must_use]
+    pub fn apart(mut self, nonce: impl Into<String>) -> Self {
+        self.apart = Some(nonce.into());
+        self
+    }
+
     /// Where variables are looked up, instead of the process's own environment.
     #[must_use]
     pub fn vars(mut self, var: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         self.var = Arc::new(var);
         self
+    }
+
+    /// The engine's address, where one was given.
+    pub fn engine_address(&self) -> Option<String> {
+        self.engine.clone()
     }
 
     /// Whether the session's tool calls run in a sandbox, by the configuration and its stamp. [`Self::open`] always

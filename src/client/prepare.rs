@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::collect::collect;
 use super::options::RoadChoice;
 use crate::approvals::{Command, Permit};
-use crate::runner::{self, Link, LinkError, Options, Road, Setting};
+use crate::runner::{self, Awaited, Link, LinkError, Options, Road, Setting};
 use crate::sandbox::{ByProc, Meet, MeetError, Probe};
 use crate::wire::Facts;
 
@@ -57,12 +57,17 @@ pub(super) struct Prepare {
 impl Meet for Prepare {
     type Link = Way;
 
-    async fn meet(&self, rendezvous: &Path, pid1: i32, deadline: Duration) -> Result<Way, MeetError> {
+    async fn meet(&self, rendezvous: &Path, peer: Awaited, deadline: Duration) -> Result<Way, MeetError> {
+        let pid1 = match peer {
+            Awaited::Kernel(pid1) => pid1,
+            // In a container the host's `/proc` is not there: without init nothing could be proven.
+            Awaited::Nonce(_) => return Ok(Way::Init(Link::meet(rendezvous, peer, deadline).await?)),
+        };
         let engine = |reason: String| Ok(Way::Engine { proof: ByProc::new(pid1), reason });
         if self.choice == RoadChoice::Engine {
             return engine("asked for".to_owned());
         }
-        match Link::meet(rendezvous, pid1, deadline).await {
+        match Link::meet(rendezvous, peer, deadline).await {
             Ok(link) => Ok(Way::Init(link)),
             // These say that init cannot be met here at all, not that something went wrong with it.
             Err(error @ (LinkError::NoAnswer { .. } | LinkError::Unproven { .. }))
@@ -79,17 +84,17 @@ impl Meet for Prepare {
     async fn again(
         &self,
         rendezvous: &Path,
-        pid1: i32,
+        peer: Awaited,
         deadline: Duration,
         outside: bool,
     ) -> Result<Way, MeetError> {
-        match (self.choice, outside) {
-            (RoadChoice::Auto, true) => {
+        match (self.choice, outside, peer) {
+            (RoadChoice::Auto, true, Awaited::Kernel(pid1)) => {
                 let reason = "its init could not be met when it was made".to_owned();
                 Ok(Way::Engine { proof: ByProc::new(pid1), reason })
             }
-            (RoadChoice::Auto, false) => Ok(Way::Init(Link::meet(rendezvous, pid1, deadline).await?)),
-            _ => self.meet(rendezvous, pid1, deadline).await,
+            (RoadChoice::Auto, false, _) => Ok(Way::Init(Link::meet(rendezvous, peer, deadline).await?)),
+            _ => self.meet(rendezvous, peer, deadline).await,
         }
     }
 

@@ -106,7 +106,7 @@ fn read(text: &str, path: &KeyPath) -> Result<(Index, Value), EditError> {
     }
 }
 
-fn parse(text: &str) -> Result<Value, json5::Error> {
+pub(super) fn parse(text: &str) -> Result<Value, json5::Error> {
     json5::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
@@ -182,12 +182,12 @@ fn take(root: &mut Value, steps: &[Step]) {
 }
 
 /// The file writes names in quotes: then it may be meant for readers of plain JSON.
-fn quotes_names(text: &str, index: &Index) -> bool {
+pub(super) fn quotes_names(text: &str, index: &Index) -> bool {
     let first = index.container("").and_then(|root| root.children.first());
     first.is_some_and(|child| text.get(child.start..).is_some_and(|name| name.starts_with('"')))
 }
 
-fn render_name(name: &str, quoted: bool) -> String {
+pub(super) fn render_name(name: &str, quoted: bool) -> String {
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'));
     let plain = start && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'));
     if plain && !quoted { name.to_owned() } else { Value::String(name.to_owned()).to_string() }

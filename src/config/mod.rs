@@ -20,6 +20,7 @@
 //! | [`mounts`] | what is mounted besides the binds |
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
+//! | [`legacy`] | keys of former versions, rewritten in place |
 //! | [`schema`] | the JSON Schema |
 //! | `subject` | which agent and session are meant |
 
@@ -31,6 +32,7 @@ pub mod env;
 mod error;
 pub mod exec;
 pub mod index;
+pub mod legacy;
 pub mod limits;
 pub mod locate;
 pub mod mounts;
@@ -128,6 +130,11 @@ impl Config {
             global_sessions,
             channels,
         })
+    }
+
+    /// The file as it was read.
+    pub fn document(&self) -> &Document {
+        &self.document
     }
 
     /// Where a key (`agents.defaults.sandbox.docker.binds[0]`) is written.
@@ -236,6 +243,18 @@ impl Config {
             servers.and_then(|all| all.as_object()).map(|all| all.keys().collect()).unwrap_or_default();
         names.sort_by_cached_key(|name| self.document.position(&index::member("mcp.servers", name)));
         names.into_iter().cloned().collect()
+    }
+
+    /// Every known tool by name, then each MCP server as a whole: what it offers is known only to itself.
+    pub fn known_tools(&self) -> Vec<policy::Tool> {
+        use policy::{Tool, mcp, tables};
+        let mut names: Vec<&str> = tables::known().collect();
+        names.sort_unstable();
+        let servers = self.mcp_servers();
+        let servers = mcp::server_names(servers.iter().map(String::as_str));
+        let known = |name| if name == tables::CANVAS { Tool::owned(name, name) } else { Tool::new(name) };
+        let server = |name: &String| Tool::owned(&format!("{name}__*"), tables::MCP_OWNER);
+        names.into_iter().map(known).chain(servers.iter().map(server)).collect()
     }
 
     /// The lists that hold in an agent's sandbox.

@@ -220,9 +220,11 @@ fn obtain(image: &str) -> String {
     match image {
         // Upstream's name for the default image; ours needs no registry.
         "openclaw-sandbox:bookworm-slim" => "creel images build sandbox".to_owned(),
+        "creel" | "creel:latest" => "creel images build creel".to_owned(),
+        "openclaw-sandbox-common:bookworm-slim" => "creel images build sandbox-common".to_owned(),
         _ => match image.strip_prefix("creel-") {
             Some(own) => format!("creel images build {}", own.split([':', '@']).next().unwrap_or(own)),
-            None => format!("docker pull {image}"),
+            None => format!("creel images pull {image}"),
         },
     }
 }
@@ -249,7 +251,8 @@ mod tests {
     fn missing_image_names_a_command_that_can_be_run() {
         let fix = |image: &str| EngineError::ImageMissing { image: image.to_owned() }.report().fix;
         assert_eq!(fix("creel-minimal:latest"), "creel images build minimal");
-        assert_eq!(fix("debian:12"), "docker pull debian:12");
+        assert_eq!(fix("debian:12"), "creel images pull debian:12");
+        assert_eq!(fix("openclaw-sandbox-common:bookworm-slim"), "creel images build sandbox-common");
     }
 
     #[test]

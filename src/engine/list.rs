@@ -30,6 +30,16 @@ struct Row {
     state: String,
     created: Option<i64>,
     mounts: Option<Vec<Point>>,
+    ports: Option<Vec<Port>>,
+}
+
+/// A port of a row; one that is not published has no public side.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Port {
+    #[serde(rename = "IP")]
+    address: Option<String>,
+    public_port: Option<u16>,
 }
 
 /// The engine's filter for labels, all of which must be there.
@@ -42,7 +52,7 @@ pub(super) fn label_filter(labels: &[(String, String)]) -> HashMap<String, Vec<S
 }
 
 /// Text as a value in a query: everything but letters and digits is escaped.
-fn encode(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     let byte = |byte: u8| {
         if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }
     };
@@ -63,12 +73,34 @@ fn summary(row: Row) -> ContainerSummary {
         status,
         created_unix_s: row.created.unwrap_or(0),
         mounts: row.mounts.unwrap_or_default().into_iter().map(mount).collect(),
+        published: row.ports.unwrap_or_default().into_iter().filter_map(published).collect(),
     }
+}
+
+/// An address that the engine leaves out is every address.
+fn published(port: Port) -> Option<String> {
+    let address = port.address.filter(|address| !address.is_empty()).unwrap_or_else(|| "0.0.0.0".to_owned());
+    port.public_port.map(|number| format!("{address}:{number}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn published_ports() {
+        let row = |ports: serde_json::Value| {
+            let json = serde_json::json!({ "Id": "a", "State": "running", "Ports": ports });
+            summary(serde_json::from_value(json).unwrap()).published
+        };
+        let ports = serde_json::json!([
+            { "IP": "127.0.0.1", "PrivatePort": 1, "PublicPort": 2, "Type": "tcp" },
+            { "PrivatePort": 3, "Type": "tcp" },
+            { "PrivatePort": 3, "PublicPort": 4, "Type": "tcp" },
+        ]);
+        assert_eq!(row(ports), ["127.0.0.1:2", "0.0.0.0:4"]);
+        assert!(row(serde_json::Value::Null).is_empty());
+    }
 
     #[test]
     fn nothing_of_a_label_leaves_its_value() {

@@ -9,8 +9,10 @@
 //! | `http`, `frames` | the raw connection of exec and how output is framed on it |
 //! | `error`, `classify` | what went wrong and what helps |
 //! | `daemon` | an engine that creel itself installs and starts |
+//! | `proxy` | a filter before the engine's socket, for a creel in a container |
 //! | others | an operation each |
 
+mod attach;
 mod build;
 mod capabilities;
 mod classify;
@@ -37,12 +39,15 @@ mod logs;
 mod name;
 mod probe;
 mod progress;
+pub mod proxy;
+mod pull;
 mod remove;
 mod rename;
 mod spec;
 mod start;
 mod translate;
 
+pub use attach::Input;
 pub use build::BuildSpec;
 pub use capabilities::Capabilities;
 pub use client::Engine;
@@ -52,4 +57,5 @@ pub use endpoint::Endpoint;
 pub use error::EngineError;
 pub use exec_start::{ExecOutput, ExecStream};
 pub use probe::{EngineFacts, EngineKind};
+pub use pull::RegistryAuth;
 pub use spec::*;

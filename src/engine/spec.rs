@@ -43,6 +43,9 @@ pub struct ContainerSpec {
     pub gpus: Option<String>,
     /// Let the engine put its own small init before `argv` (used where creel-init cannot be mounted).
     pub engine_init: bool,
+    /// Keep standard input of PID 1 open for the first that attaches to it, see [`super::Engine::attach_input`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stdin: bool,
     /// Seconds between the engine's stop signal and its kill.
     pub stop_timeout_s: u32,
 }
@@ -154,6 +157,8 @@ pub struct ContainerSummary {
     pub created_unix_s: i64,
     /// Mounts as the engine reports them.
     pub mounts: Vec<Mount>,
+    /// Ports of the host that lead into it, as `address:port`.
+    pub published: Vec<String>,
 }
 
 /// What the engine says of an image.

@@ -27,8 +27,10 @@ pub(super) fn create_body(
         labels: Some(spec.labels.clone().into_iter().collect()),
         user: spec.user.clone(),
         working_dir: Some(spec.workdir.clone()).filter(|dir| !dir.is_empty()),
-        attach_stdin: Some(false),
-        open_stdin: Some(false),
+        attach_stdin: Some(spec.stdin),
+        open_stdin: Some(spec.stdin),
+        // With the first connection to it the input ends: nobody attaches a second time.
+        stdin_once: Some(spec.stdin),
         tty: Some(false),
         stop_timeout: Some(i64::from(spec.stop_timeout_s)),
         host_config: Some(host_config(spec, defaults)?),
@@ -151,6 +153,7 @@ mod tests {
             limits: Limits { pids: Some(64), ..Limits::default() },
             gpus: None,
             engine_init: false,
+            stdin: false,
             stop_timeout_s: 2,
         }
     }

@@ -1,5 +1,6 @@
 //! Engine and container: what the files say, and what the engine says within its time.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -7,13 +8,18 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Preview, SandboxOptions};
 use crate::engine::discover::Attempt;
-use crate::engine::{Discovery, Engine, EngineError, EngineFacts, Mount};
+use crate::engine::{ContainerFacts, Discovery, Endpoint, Engine, EngineError, EngineFacts, Mount};
 use crate::error::{Diagnose as _, Report};
+use crate::image::rebuild_hint;
 use crate::runner::{Capabilities, Transport};
-use crate::sandbox::{self, Check, Hardening, Layout, PoolRole, Rule, Stored};
+use crate::sandbox::{self, Check, Hardening, Layout, Place, PoolRole, Rule, Stored};
 
 /// How long the engine may take, all questions together.
 pub const ENGINE_TIME: Duration = Duration::from_millis(8);
+
+/// How long the engine may take to tell about the container in which creel runs: that is behind a proxy, and no one asks
+/// on the engine's host.
+const OWN_TIME: Duration = Duration::from_millis(100);
 
 /// What was learned; parts that were not looked at are absent.
 #[derive(Debug, Default, Clone, Serialize)]
@@ -22,6 +28,9 @@ pub struct Live {
     /// The engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineState>,
+    /// The container in which creel itself runs; absent on the engine's host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creel_container: Option<OwnContainer>,
     /// The road that commands take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Road>,
@@ -55,6 +64,18 @@ pub struct EngineState {
     pub error: Option<Report>,
     /// Milliseconds that it may take.
     pub limit_ms: u64,
+}
+
+/// The container in which creel runs.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnContainer {
+    /// Its name.
+    pub name: String,
+    /// What is mounted in it: the only directories that a sandbox can mount.
+    pub mounts: Vec<PlannedMount>,
+    /// Whoever takes this creel over has the engine, and with it the host.
+    pub engine_socket_mounted: bool,
 }
 
 /// The road that commands take.
@@ -156,11 +177,32 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
         Err(failure) => live.refused = Some(failure.0),
         Ok(preview) => {
             live.pool = Some(pool(&preview));
-            live.container = container(&preview, engine.as_ref(), deadline).await;
-            live.planned = Some(planned(preview));
+            let (container, hint) = container(&preview, engine.as_ref(), deadline).await;
+            if let Some(engine) = &engine {
+                live.creel_container = own_container(engine).await;
+            }
+            let mut planned = planned(preview);
+            planned.warnings.extend(hint);
+            (live.container, live.planned) = (container, Some(planned));
         }
     }
     live
+}
+
+/// Where creel runs, where that is a container.
+async fn own_container(engine: &Engine) -> Option<OwnContainer> {
+    let place = tokio::time::timeout(OWN_TIME, Place::find(engine)).await.ok()?.ok()?;
+    let Place::Container { name, mounts } = place else { return None };
+    let engine_socket_mounted = match &engine.facts().endpoint {
+        Endpoint::Unix(path) => mounts.iter().any(|mount| Path::new(&mount.target) == path),
+        Endpoint::Tcp(_) => false,
+    };
+    let mounts = mounts.into_iter().map(|Mount { source, target, read_only }| PlannedMount {
+        source,
+        target,
+        read_only,
+    });
+    Some(OwnContainer { name, mounts: mounts.collect(), engine_socket_mounted })
 }
 
 async fn ask(discovery: &Discovery, deadline: Instant) -> (Option<Engine>, EngineState) {
@@ -194,21 +236,50 @@ fn road(facts: &EngineFacts) -> Road {
     Road { road, why, capabilities: road.capabilities() }
 }
 
-async fn container(preview: &Preview, engine: Option<&Engine>, deadline: Instant) -> Option<ContainerState> {
-    let name = &preview.spec.name;
-    let (mut facts, mut image) = (None, None);
+/// What the engine says of the container.
+enum Seen {
+    /// Nothing, within its time.
+    NotAsked,
+    /// There is none.
+    Absent,
+    /// This.
+    There(Box<ContainerFacts>),
+}
+
+/// The container, and what to do about its image.
+async fn container(
+    preview: &Preview,
+    engine: Option<&Engine>,
+    deadline: Instant,
+) -> (Option<ContainerState>, Option<String>) {
+    let (mut seen, mut image) = (Seen::NotAsked, None);
     if let Some(engine) = engine {
-        facts = timeout_at(deadline, engine.inspect(name)).await.ok().and_then(Result::ok);
+        seen = match timeout_at(deadline, engine.inspect(&preview.spec.name)).await {
+            Ok(Ok(Some(facts))) => Seen::There(Box::new(facts)),
+            Ok(Ok(None)) => Seen::Absent,
+            _ => Seen::NotAsked,
+        };
         let now = timeout_at(deadline, engine.image(&preview.request.image)).await;
-        image = now.ok().and_then(Result::ok).flatten().map(|image| image.id);
+        image = now.ok().and_then(Result::ok).flatten();
     }
+    let hint = image.as_ref().and_then(|image| rebuild_hint(&preview.request.image, image));
+    let id = image.map(|image| image.id);
+    (state(preview, engine, &seen, id.as_deref()), hint)
+}
+
+fn state(
+    preview: &Preview,
+    engine: Option<&Engine>,
+    seen: &Seen,
+    image: Option<&str>,
+) -> Option<ContainerState> {
     let rootless = engine.is_some_and(|engine| sandbox::rootless(&engine.facts().endpoint));
-    let stored = sandbox::stored(&preview.state, &preview.request, image.as_deref(), rootless);
-    let (status, proven) = match (&facts, &stored) {
-        (None | Some(None), None) => return None,
-        (None, Some(_)) => ("unknown".to_owned(), None),
-        (Some(None), _) => ("absent".to_owned(), Some(false)),
-        (Some(Some(facts)), stored) => {
+    let stored = sandbox::stored(&preview.state, &preview.request, image, rootless);
+    let (status, proven) = match (seen, &stored) {
+        (Seen::NotAsked | Seen::Absent, None) => return None,
+        (Seen::NotAsked, Some(_)) => ("unknown".to_owned(), None),
+        (Seen::Absent, _) => ("absent".to_owned(), Some(false)),
+        (Seen::There(facts), stored) => {
             let proven = stored.as_ref().is_some_and(|stored| stored.record.is_about(facts));
             (facts.status.clone(), Some(proven))
         }

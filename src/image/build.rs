@@ -10,7 +10,7 @@ use super::progress::{Event, Progress};
 use super::recipe::{LABEL_CA, LABEL_IMAGE, LABEL_SOURCE};
 use super::tail::Tail;
 use super::{
-    ExtraCa, ImageError, Recipe, Reference, Source, busybox, debian, dockerfile, list, lock, rootfs,
+    ExtraCa, ImageError, Recipe, Reference, Source, busybox, debian, dockerfile, list, lock, own, rootfs,
 };
 use crate::engine::{BuildSpec, Engine, EngineError, ImageFacts};
 use crate::state::StateDir;
@@ -115,6 +115,9 @@ async fn from_packages(
     let ca = order.ca.as_ref();
     let changes = order.recipe.changes(ca);
     let Some(suite) = order.recipe.suite() else {
+        if order.recipe == Recipe::Creel {
+            return from_own(engine, order, &changes, progress).await;
+        }
         let busybox = unless(cancel, busybox::obtain(progress)).await?;
         let composed = rootfs::compose(&busybox.program, &busybox.applets, ca);
         let tar = Bytes::from(composed.map_err(ImageError::io("the root file system", "compose"))?);
@@ -134,19 +137,42 @@ async fn from_packages(
     made.map_err(|error| if cancel.is_cancelled() { ImageError::Interrupted } else { error })
 }
 
+/// The image that holds creel: this program, its init and its libraries.
+async fn from_own(
+    engine: &Engine,
+    order: &Order,
+    changes: &[String],
+    progress: Progress<'_>,
+) -> Result<String, ImageError> {
+    progress(Event::Stage("collecting creel and its libraries"));
+    let tar = Bytes::from(own::compose(order.ca.as_ref())?);
+    progress(Event::Stage("importing"));
+    let stream = stream::once(async move { Ok(tar) });
+    Ok(engine.import(stream, order.reference.as_str(), changes).await?)
+}
+
 async fn from_dockerfile(
     engine: &Engine,
     order: &Order,
     base: Option<&str>,
     progress: Progress<'_>,
 ) -> Result<String, ImageError> {
-    let context = dockerfile::context(order.recipe, order.ca.as_ref());
+    let Some(text) = order.recipe.dockerfile() else {
+        let what = "the image of creel itself has no Dockerfile: it consists of this very program";
+        return Err(ImageError::BadOptions { what, fix: "leave out --from-dockerfile" });
+    };
+    let context = dockerfile::context(text, order.ca.as_ref());
     let context = Bytes::from(context.map_err(ImageError::io("the build context", "compose"))?);
     let spec = BuildSpec {
         context,
         dockerfile: dockerfile::NAME.to_owned(),
         reference: order.reference.as_str().to_owned(),
-        args: base.map(|base| ("BASE".to_owned(), base.to_owned())).into_iter().collect(),
+        args: base
+            .map(|base| ("BASE", base))
+            .into_iter()
+            .chain(order.recipe.build_args().iter().copied())
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
         labels: order.recipe.labels(&order.source, order.ca.as_ref()).into_iter().collect(),
         network: None,
     };

@@ -1,4 +1,4 @@
-//! Tells whether a program needs a loader. Pure.
+//! Tells whether a program needs a loader, and which. Pure.
 
 /// Program header type of a loadable segment, which every program has.
 const PT_LOAD: u32 = 1;
@@ -11,8 +11,22 @@ pub(super) fn is_static(file: &[u8]) -> bool {
     segment_types(file).is_some_and(|types| types.contains(&PT_LOAD) && !types.contains(&PT_INTERP))
 }
 
-/// The type of each program header; `None` where the file is no such ELF.
+/// Where the program looks for its loader; `None` for a static program, and for what is no program.
+pub(super) fn interpreter(file: &[u8]) -> Option<String> {
+    let number = |at: usize| usize::try_from(u64::from_le_bytes(*file.get(at..)?.first_chunk()?)).ok();
+    let segment = segments(file)?.into_iter().find(|(kind, _)| *kind == PT_INTERP)?.1;
+    let (start, size) = (number(segment.checked_add(8)?)?, number(segment.checked_add(32)?)?);
+    let text = file.get(start..start.checked_add(size)?)?;
+    let text = std::str::from_utf8(text).ok()?.trim_end_matches('\0');
+    (text.starts_with('/') && size < 4096).then(|| text.to_owned())
+}
+
 fn segment_types(file: &[u8]) -> Option<Vec<u32>> {
+    Some(segments(file)?.into_iter().map(|(kind, _)| kind).collect())
+}
+
+/// Type and place of each program header; `None` where the file is no such ELF.
+fn segments(file: &[u8]) -> Option<Vec<(u32, usize)>> {
     // Magic, class 2 (64 bits), data 1 (little endian).
     if !file.starts_with(&[0x7f, b'E', b'L', b'F', 2, 1]) {
         return None;
@@ -22,7 +36,7 @@ fn segment_types(file: &[u8]) -> Option<Vec<u32>> {
     let count = usize::from(u16::from_le_bytes(*file.get(56..)?.first_chunk()?));
     let header = |index: usize| {
         let start = index.checked_mul(size)?.checked_add(table)?;
-        Some(u32::from_le_bytes(*file.get(start..)?.first_chunk()?))
+        Some((u32::from_le_bytes(*file.get(start..)?.first_chunk()?), start))
     };
     (0..count).map(header).collect()
 }
@@ -52,6 +66,9 @@ pub(super) mod tests {
         assert!(!is_static(&program(&[])));
         let this = std::fs::read("/proc/self/exe").unwrap();
         assert!(!is_static(&this), "test binaries are linked dynamically");
+        assert!(interpreter(&this).unwrap().contains("ld-"));
+        assert_eq!(interpreter(&program(&[PT_LOAD])), None);
+        assert_eq!(interpreter(&program(&[PT_INTERP])), None);
     }
 
     #[test]

@@ -91,6 +91,26 @@ pub enum ImageError {
         /// The engine's error.
         source: crate::engine::EngineError,
     },
+    /// The image is creel's own: whatever a registry has under that name is somebody else's.
+    #[error("image {reference} is one of creel's own, which no registry has")]
+    NotPulled {
+        /// As asked for.
+        reference: String,
+        /// Its recipe.
+        recipe: &'static str,
+    },
+    /// The engine could not get the image.
+    #[error("image {reference} was not pulled from {registry}: {source}{}", note.as_deref().map(|note| format!("\n    {note}")).unwrap_or_default())]
+    PullFailed {
+        /// As asked for.
+        reference: String,
+        /// The registry.
+        registry: String,
+        /// The engine's error.
+        source: Box<crate::engine::EngineError>,
+        /// What should be known of the credentials.
+        note: Option<String>,
+    },
     /// The engine refused or failed.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
@@ -137,6 +157,17 @@ impl Diagnose for ImageError {
                 "CRL-IMAGE-009",
                 None,
                 format!("check that the base image can be pulled, or run `creel images build {image}`: it needs no registry"),
+            ),
+            Self::NotPulled { recipe, .. } => {
+                ("CRL-IMAGE-011", None, format!("run `creel images build {recipe}`: it needs no registry"))
+            }
+            Self::PullFailed { registry, .. } => (
+                "CRL-IMAGE-012",
+                None,
+                format!(
+                    "check that the engine reaches {registry} and that the name is right; `creel images build` needs no \
+                     registry"
+                ),
             ),
             Self::Io { path, .. } => {
                 ("CRL-IMAGE-008", None, format!("make {} accessible for this user", path.display()))

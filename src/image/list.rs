@@ -16,6 +16,9 @@ pub struct Status {
     pub built: bool,
     /// It was made by the recipe as it is now. False too for an image that something else made.
     pub up_to_date: bool,
+    /// What to do about an image of an older recipe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Where its files came from (`packages`, `dockerfile …`), where creel made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -63,12 +66,34 @@ fn status(recipe: Recipe, reference: &str, image: Option<&ImageFacts>) -> Status
         reference: reference.to_owned(),
         built: image.is_some(),
         up_to_date: image.is_some_and(|image| is_current(recipe, image)),
+        hint: image.and_then(|image| rebuild_hint(reference, image)),
         source: label(LABEL_SOURCE),
         ca: label(LABEL_CA),
         id: image.map(|image| image.id.clone()),
         size: image.map(|image| image.size),
         created: image.map(|image| image.created.clone()),
     }
+}
+
+/// What to do about an image that an older recipe of creel's made. `None` for one that is up to date, and for images of
+/// other makers. Pure; for the list, `sandbox explain` and `doctor`.
+pub fn rebuild_hint(reference: &str, image: &ImageFacts) -> Option<String> {
+    let recipe = Recipe::parse(image.labels.get(LABEL_IMAGE)?).ok()?;
+    if !is_outdated(recipe, image) {
+        return None;
+    }
+    let own = Reference::parse(reference).is_ok_and(|reference| reference == Reference::of(recipe));
+    let tag = if own { String::new() } else { format!(" --tag {reference}") };
+    let dockerfile = image.labels.get(LABEL_SOURCE).is_some_and(|source| source.starts_with("dockerfile"));
+    let how = if dockerfile { " --from-dockerfile" } else { "" };
+    let name = recipe.name();
+    Some(format!("image {reference} was built from an older recipe: run creel images build {name}{tag}{how}"))
+}
+
+/// The image carries this recipe's label and was made by an older form of it. What something else made is not judged.
+pub fn is_outdated(recipe: Recipe, image: &ImageFacts) -> bool {
+    let labelled = image.labels.get(LABEL_IMAGE).is_some_and(|name| name == recipe.name());
+    labelled && !is_current(recipe, image)
 }
 
 /// The image was made by this recipe as it is now.
@@ -106,6 +131,15 @@ pub(super) mod tests {
         let mut old = image(Recipe::Minimal);
         old.labels.insert(LABEL_RECIPE.to_owned(), "0".to_owned());
         assert!(!status(Recipe::Minimal, "r:t", Some(&old)).up_to_date);
+        assert!(is_outdated(Recipe::Minimal, &old) && !is_outdated(Recipe::Sandbox, &old));
+        assert!(!is_outdated(Recipe::Minimal, &image(Recipe::Minimal)));
+        let hint = status(Recipe::Minimal, "r:t", Some(&old)).hint.unwrap();
+        assert!(hint.ends_with("run creel images build minimal --tag r:t"), "{hint}");
+        let hint = rebuild_hint("creel-minimal", &old).unwrap();
+        assert!(hint.ends_with("run creel images build minimal"), "{hint}");
+        assert_eq!(good.hint, None);
+        old.labels.clear();
+        assert_eq!(rebuild_hint("r:t", &old), None);
         assert!(!status(Recipe::Sandbox, "r:t", Some(&image(Recipe::Minimal))).up_to_date);
     }
 

@@ -13,10 +13,13 @@ mod elf;
 mod error;
 mod list;
 mod lock;
+mod own;
 mod producer;
 mod progress;
+mod pull;
 mod recipe;
 mod reference;
+mod registry;
 mod rootfs;
 mod sources;
 mod tail;
@@ -25,8 +28,9 @@ mod tool;
 pub use build::{Order, Outcome, build};
 pub use ca::ExtraCa;
 pub use error::ImageError;
-pub use list::{Status, list};
+pub use list::{Status, is_outdated, list, rebuild_hint};
 pub use progress::{Event, Progress};
+pub use pull::pull;
 pub use recipe::{
     HOME, LABEL_CA, LABEL_IMAGE, LABEL_RECIPE, LABEL_SOURCE, PATH, Recipe, Source, USER, USER_ID, WORKSPACE,
 };

@@ -34,11 +34,61 @@ pub enum Recipe {
     Minimal,
     /// Debian bookworm with the tools that agents and the file bridge expect (spec `sandbox.md` §9).
     Sandbox,
+    /// The same with Node, npm, and Python with pip and venv.
+    Common,
+    /// The same with compilers and headers besides.
+    CommonBuild,
+    /// creel itself, to be run in a container beside the engine; no image for sandboxes.
+    Creel,
 }
+
+const SANDBOX_PACKAGES: &[&str] = &["bash", "ca-certificates", "curl", "git", "jq", "python3", "ripgrep"];
+const COMMON_PACKAGES: &[&str] = &[
+    "bash",
+    "ca-certificates",
+    "curl",
+    "file",
+    "git",
+    "jq",
+    "nodejs",
+    "npm",
+    "procps",
+    "python3",
+    "python3-pip",
+    "python3-venv",
+    "ripgrep",
+    "unzip",
+    "wget",
+    "xz-utils",
+];
+const COMMON_BUILD_PACKAGES: &[&str] = &[
+    "bash",
+    "build-essential",
+    "ca-certificates",
+    "curl",
+    "file",
+    "git",
+    "jq",
+    "nodejs",
+    "npm",
+    "pkg-config",
+    "procps",
+    "python3",
+    "python3-dev",
+    "python3-pip",
+    "python3-venv",
+    "ripgrep",
+    "unzip",
+    "wget",
+    "xz-utils",
+];
 
 impl Recipe {
     /// Every recipe, smallest first.
-    pub const ALL: [Self; 2] = [Self::Minimal, Self::Sandbox];
+    pub const ALL: [Self; 5] = [Self::Minimal, Self::Sandbox, Self::Common, Self::CommonBuild, Self::Creel];
+
+    /// Those that are built when none is named: enough for sandboxes, and done in a minute.
+    pub const USUAL: [Self; 2] = [Self::Minimal, Self::Sandbox];
 
     /// The recipe of this name.
     pub fn parse(name: &str) -> Result<Self, ImageError> {
@@ -51,6 +101,9 @@ impl Recipe {
         match self {
             Self::Minimal => "minimal",
             Self::Sandbox => "sandbox",
+            Self::Common => "sandbox-common",
+            Self::CommonBuild => "sandbox-common-build",
+            Self::Creel => "creel",
         }
     }
 
@@ -59,6 +112,9 @@ impl Recipe {
         match self {
             Self::Minimal => "creel-minimal:latest",
             Self::Sandbox => "openclaw-sandbox:bookworm-slim",
+            Self::Common => "openclaw-sandbox-common:bookworm-slim",
+            Self::CommonBuild => "openclaw-sandbox-common:bookworm-slim-build",
+            Self::Creel => "creel:latest",
         }
     }
 
@@ -72,15 +128,18 @@ impl Recipe {
     pub fn packages(self) -> &'static [&'static str] {
         match self {
             Self::Minimal => &["busybox-static"],
-            Self::Sandbox => &["bash", "ca-certificates", "curl", "git", "jq", "python3", "ripgrep"],
+            Self::Sandbox => SANDBOX_PACKAGES,
+            Self::Common => COMMON_PACKAGES,
+            Self::CommonBuild => COMMON_BUILD_PACKAGES,
+            Self::Creel => &[],
         }
     }
 
     /// Debian release, where the image is a Debian.
     pub fn suite(self) -> Option<&'static str> {
         match self {
-            Self::Minimal => None,
-            Self::Sandbox => Some("bookworm"),
+            Self::Minimal | Self::Creel => None,
+            Self::Sandbox | Self::Common | Self::CommonBuild => Some("bookworm"),
         }
     }
 
@@ -88,15 +147,27 @@ impl Recipe {
     pub fn command(self) -> &'static [&'static str] {
         match self {
             Self::Minimal => &["sh"],
-            Self::Sandbox => &["sleep", "infinity"],
+            Self::Sandbox | Self::Common | Self::CommonBuild => &["sleep", "infinity"],
+            Self::Creel => &["engine", "status"],
         }
     }
 
-    /// The Dockerfile that makes the same image where a registry is reachable.
-    pub fn dockerfile(self) -> &'static str {
+    /// The Dockerfile that makes the same image where a registry is reachable. `None` for creel's own: it consists of
+    /// this very program.
+    pub fn dockerfile(self) -> Option<&'static str> {
         match self {
-            Self::Minimal => include_str!("../../images/minimal/Dockerfile"),
-            Self::Sandbox => include_str!("../../images/sandbox/Dockerfile"),
+            Self::Minimal => Some(include_str!("../../images/minimal/Dockerfile")),
+            Self::Sandbox => Some(include_str!("../../images/sandbox/Dockerfile")),
+            Self::Common | Self::CommonBuild => Some(include_str!("../../images/sandbox-common/Dockerfile")),
+            Self::Creel => None,
+        }
+    }
+
+    /// Build arguments of the Dockerfile.
+    pub fn build_args(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::CommonBuild => &[("BUILD_TOOLS", "build-essential pkg-config python3-dev")],
+            _ => &[],
         }
     }
 
@@ -108,8 +179,12 @@ impl Recipe {
             hash.update((text.len() as u64).to_be_bytes());
             hash.update(text.as_bytes());
         };
-        for text in [REVISION, self.name(), self.suite().unwrap_or(""), self.dockerfile()] {
+        let dockerfile = self.dockerfile().unwrap_or("");
+        for text in [REVISION, self.name(), self.suite().unwrap_or(""), dockerfile] {
             part(text);
+        }
+        if self == Self::Creel {
+            part(super::own::fingerprint());
         }
         for text in self.packages() {
             part(text);
@@ -123,6 +198,15 @@ impl Recipe {
     /// The image's configuration as Dockerfile instructions, labels excepted.
     pub fn config(self) -> Vec<String> {
         let command: Vec<_> = self.command().iter().map(|word| format!("\"{word}\"")).collect();
+        if self == Self::Creel {
+            return vec![
+                format!("ENV PATH={PATH}"),
+                "USER 1000:1000".to_owned(),
+                "WORKDIR /".to_owned(),
+                format!("ENTRYPOINT [\"{}\"]", super::own::PROGRAM),
+                format!("CMD [{}]", command.join(", ")),
+            ];
+        }
         vec![
             format!("ENV PATH={PATH}"),
             format!("USER {USER}"),
@@ -191,6 +275,7 @@ mod tests {
     fn default_references_lead_back() {
         assert_eq!(Recipe::of_reference("creel-minimal"), Some(Recipe::Minimal));
         assert_eq!(Recipe::of_reference("openclaw-sandbox:bookworm-slim"), Some(Recipe::Sandbox));
+        assert_eq!(Recipe::of_reference("openclaw-sandbox-common:bookworm-slim"), Some(Recipe::Common));
         assert_eq!(Recipe::of_reference("openclaw-sandbox"), None);
         assert_eq!(Recipe::of_reference("debian:bookworm-slim"), None);
     }
@@ -222,12 +307,13 @@ mod tests {
     #[test]
     fn dockerfiles_agree_with_the_recipe() {
         for recipe in Recipe::ALL {
-            let text = recipe.dockerfile();
+            let Some(text) = recipe.dockerfile() else { continue };
             for line in recipe.config() {
                 assert!(text.lines().any(|have| have == line), "{}: no line `{line}`", recipe.name());
             }
             for package in recipe.packages() {
-                assert!(text.contains(package), "{}: {package}", recipe.name());
+                let arg = recipe.build_args().iter().any(|(_, value)| value.contains(package));
+                assert!(arg || text.contains(package), "{}: {package}", recipe.name());
             }
         }
     }

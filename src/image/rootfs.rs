@@ -1,4 +1,4 @@
-//! The root file system of the minimal image as a tar: a pure function of busybox, its applets and the extra CA.
+//! Root file systems as tars. The minimal image's is a pure function of busybox, its applets and the extra CA.
 //! The same input gives the same bytes (entries sorted, times zero), so the image can be compared.
 
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ const PROFILE: &str = "# A login shell starts from a fixed PATH, as on Debian.\n
 const BUSYBOX: &str = "bin/busybox";
 
 /// One entry; owners are root except where stated.
-enum Node<'a> {
+pub(super) enum Node<'a> {
     Directory { mode: u32, owner: u32 },
     File { mode: u32, bytes: &'a [u8] },
-    Link { target: &'static str },
+    Link { target: &'a str },
 }
 
 /// The paths of `busybox --list-full` as they go into the image. Lines that are no plain path below a directory are
@@ -88,7 +88,7 @@ fn skeleton<'a>() -> BTreeMap<String, Node<'a>> {
 }
 
 /// A parent sorts before its children, so adding it is enough for a valid order.
-fn add_parents(nodes: &mut BTreeMap<String, Node<'_>>) {
+pub(super) fn add_parents(nodes: &mut BTreeMap<String, Node<'_>>) {
     let paths: Vec<_> = nodes.keys().cloned().collect();
     for path in paths {
         for (end, _) in path.match_indices('/') {
@@ -98,7 +98,7 @@ fn add_parents(nodes: &mut BTreeMap<String, Node<'_>>) {
     }
 }
 
-fn write(nodes: &BTreeMap<String, Node<'_>>, hint: usize) -> io::Result<Vec<u8>> {
+pub(super) fn write(nodes: &BTreeMap<String, Node<'_>>, hint: usize) -> io::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::with_capacity(hint + (1 << 18)));
     for (path, node) in nodes {
         let mut header = tar::Header::new_gnu();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_dockerfile_writes_the_same_files() {
-        let text = super::super::Recipe::Minimal.dockerfile();
+        let text = super::super::Recipe::Minimal.dockerfile().unwrap();
         for line in [PASSWD, GROUP, NSSWITCH, PROFILE].iter().flat_map(|file| file.lines()) {
             assert!(text.contains(&format!("'{line}'")), "missing in images/minimal/Dockerfile: {line}");
         }

@@ -15,6 +15,7 @@ use super::cgroup::Gauges;
 use super::command::{After, Command};
 use super::host::Host;
 use super::meet::Meet;
+use super::nonce::Secret;
 use super::notice::Order;
 use super::spares::Spares;
 use crate::sys::AnonMap;
@@ -89,6 +90,8 @@ pub(super) struct Daemon {
     pub(super) kept: Vec<(Pid, OwnedFd)>,
     /// The engine wants the sandbox to end; when it ends at the latest.
     pub(super) stopping: Option<Instant>,
+    /// What proves this init to a host that the kernel tells nothing about its peers.
+    pub(super) secret: Option<Secret>,
     idle: Duration,
     busy_at: Instant,
     /// Where bytes from hosts are read to; taken while that happens.
@@ -118,6 +121,7 @@ impl Daemon {
             spares: Spares::default(),
             kept: Vec::new(),
             stopping: None,
+            secret: None,
             idle,
             busy_at: Instant::now(),
             scratch: Some(AnonMap::new(SCRATCH)?),

@@ -4,7 +4,8 @@
 //! here: the table, the pipes, the rings, the timers. What has to sit above the command's own processes — a
 //! subreaper that keeps double forks below itself — is a forked copy of PID 1, one for each command.
 //!
-//! It never: decides what may run, holds a secret, listens anywhere, reads a file that the workload can write.
+//! It never: decides what may run, listens anywhere, reads a file that the workload can write. It holds one secret
+//! at most, see [`nonce`].
 
 mod cgroup;
 mod command;
@@ -13,8 +14,10 @@ mod daemon;
 mod facts;
 mod host;
 mod meet;
+mod nonce;
 mod notice;
 mod packet;
+mod probe;
 mod reap;
 mod request;
 mod ring;
@@ -33,13 +36,17 @@ use std::time::Duration;
 /// What creel-init was called for.
 #[derive(Debug, PartialEq, Eq)]
 enum Call {
-    /// `pid1 --meet DIR [--idle SECONDS]`: be PID 1.
+    /// `pid1 --meet DIR [--idle SECONDS] [--nonce stdin]`: be PID 1.
     Pid1 {
         /// The rendezvous directory.
         meet: PathBuf,
         /// End after this long without a command and without a host; zero is never.
         idle: Duration,
+        /// Read a nonce from standard input before anything else.
+        nonce: bool,
     },
+    /// `probe …`: try what must not work, see [`probe`].
+    Probe(Vec<String>),
     /// `control …`: the other side of a measurement, see [`control`].
     Control(Vec<String>),
 }
@@ -48,11 +55,17 @@ enum Call {
 #[derive(Debug, thiserror::Error)]
 enum InitError {
     /// The arguments make no sense.
-    #[error("usage: creel-init pid1 --meet DIR [--idle SECONDS] | creel-init control spawn|pipe …")]
+    #[error(
+        "usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init probe … | \
+         creel-init control spawn|pipe …"
+    )]
     Usage,
     /// A system call failed.
     #[error("{0}: {1}")]
     System(&'static str, nix::errno::Errno),
+    /// Nobody told the nonce.
+    #[error("no nonce on standard input: {0}")]
+    Nonce(&'static str),
 }
 
 /// Entry point of `creel-init`.
@@ -70,17 +83,19 @@ pub fn main() -> ExitCode {
 fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
     match args.next().as_deref() {
         Some("pid1") => {
-            let (mut meet, mut idle) = (None, Duration::ZERO);
+            let (mut meet, mut idle, mut nonce) = (None, Duration::ZERO, false);
             while let Some(flag) = args.next() {
                 let value = args.next().ok_or(InitError::Usage)?;
                 match flag.as_str() {
                     "--meet" => meet = Some(PathBuf::from(value)),
                     "--idle" => idle = Duration::from_secs(value.parse().map_err(|_| InitError::Usage)?),
+                    "--nonce" if value == "stdin" => nonce = true,
                     _ => return Err(InitError::Usage),
                 }
             }
-            Ok(Call::Pid1 { meet: meet.ok_or(InitError::Usage)?, idle })
+            Ok(Call::Pid1 { meet: meet.ok_or(InitError::Usage)?, idle, nonce })
         }
+        Some("probe") => Ok(Call::Probe(args.collect())),
         Some("control") => Ok(Call::Control(args.collect())),
         _ => Err(InitError::Usage),
     }
@@ -88,16 +103,19 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
 
 fn run(call: Call) -> Result<(), InitError> {
     match call {
-        Call::Pid1 { meet, idle } => pid1(&meet, idle),
+        Call::Pid1 { meet, idle, nonce } => pid1(&meet, idle, nonce),
+        Call::Probe(args) => probe::run(&args),
         Call::Control(args) => control::run(&args),
     }
 }
 
-fn pid1(meet: &Path, idle: Duration) -> Result<(), InitError> {
+fn pid1(meet: &Path, idle: Duration, nonce: bool) -> Result<(), InitError> {
     crate::sys::default_signals();
     // Same-uid processes of the workload must not trace or read PID 1 and its copies.
     nix::sys::prctl::set_dumpable(false).map_err(|errno| InitError::System("prctl", errno))?;
+    let secret = if nonce { Some(nonce::Secret::from_stdin()?) } else { None };
     let mut daemon = daemon::Daemon::new(meet, idle).map_err(|errno| InitError::System("start", errno))?;
+    daemon.secret = secret;
     daemon.run().map_err(|errno| InitError::System("event loop", errno))
 }
 
@@ -109,8 +127,12 @@ mod tests {
     fn arguments() {
         let parse = |text: &str| parse(text.split_whitespace().map(str::to_owned));
         let call = parse("pid1 --meet /m --idle 9").unwrap();
-        assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::from_secs(9) });
-        for wrong in ["", "pid1", "pid1 --meet", "pid1 --meet /m --idle x", "serve"] {
+        assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::from_secs(9), nonce: false });
+        let call = parse("pid1 --meet /m --nonce stdin").unwrap();
+        assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::ZERO, nonce: true });
+        for wrong in
+            ["", "pid1", "pid1 --meet", "pid1 --meet /m --idle x", "pid1 --meet /m --nonce /f", "serve"]
+        {
             assert!(matches!(parse(wrong), Err(InitError::Usage)), "{wrong}");
         }
     }

@@ -14,6 +14,7 @@ use super::command::{Command, Input, Limits, Subscriber, Tap};
 use super::daemon::{Daemon, Token};
 use super::facts;
 use super::host::Host;
+use super::nonce::Secret;
 use super::packet::Packet;
 use super::ring::Ring;
 use super::spares::fork_supervisor;
@@ -42,6 +43,10 @@ impl Daemon {
             ToInit::List => host.say(&FromInit::Table(self.table())),
             ToInit::Probe { paths } => host.say(&FromInit::Facts(Box::new(facts::gather(paths)))),
             ToInit::Ping { nonce } => host.say(&FromInit::Pong { nonce }),
+            ToInit::Prove => host.say(&match self.secret.as_ref().and_then(Secret::nonce) {
+                Some(nonce) => FromInit::Nonce(nonce),
+                None => FromInit::Refused { id: CommandId::default(), reason: Refusal::Unknown, errno: 0 },
+            }),
             ToInit::Attach { id, own, from } => self.attach(key, host, id, own, from),
             ToInit::Stdin { id, offset, eof, data } => {
                 self.owned(key, host, id, |daemon, command| daemon.stdin(command, offset, eof, &data));

@@ -135,9 +135,11 @@ impl Diagnose for LinkError {
                 "recreate the sandbox (`creel sandbox recreate`), or use --transport engine where the engine runs on \
                  another machine",
             ),
-            Self::Unproven { .. } => {
-                ("CRL-LINK-003", "use --transport engine: creel itself runs in a container here")
-            }
+            Self::Unproven { .. } => (
+                "CRL-LINK-003",
+                "creel runs in a container of another engine, or in a pid namespace of its own: run it beside the engine, \
+                 or in a container of the same engine",
+            ),
             Self::Flooded { .. } => {
                 ("CRL-LINK-004", "stop the sandbox: a process in it floods the rendezvous")
             }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::channel::Channel;
 use super::peer::Peer;
-use super::{LinkError, meet};
+use super::{Awaited, LinkError, meet};
 use crate::wire::{
     Assembler, CommandId, Entry, Exit, Facts, FromInit, Hello, MAX_FROM_INIT, OUTPUT_KIND, OUTPUT_PREFIX,
     Refusal, Spawn, Stream, ToInit, VERSION, output_fields,
@@ -133,11 +133,15 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    /// Meets the init whose PID 1 the host's kernel knows as `pid1` and whose rendezvous directory is `dir`.
-    pub async fn meet(dir: &Path, pid1: i32, within: Duration) -> Result<Self, LinkError> {
-        let stream = meet::meet(dir, pid1, within).await?;
-        // It has just dialled, so the number still means the same process.
-        let peer = Arc::new(Peer::of(pid1));
+    /// Meets the init that is `awaited` and whose rendezvous directory is `dir`.
+    pub async fn meet(dir: &Path, awaited: impl Into<Awaited>, within: Duration) -> Result<Self, LinkError> {
+        let awaited = awaited.into();
+        let stream = meet::meet(dir, awaited, within).await?;
+        // It has just dialled, so the number still means the same process. In a container there is no number for it.
+        let peer = Arc::new(match awaited {
+            Awaited::Kernel(pid1) => Peer::of(pid1),
+            Awaited::Nonce(_) => Peer::unknown(),
+        });
         let (mut reading, writing) = stream.into_split();
         let (hello, greeted) = oneshot::channel();
         let shared = Arc::new(Shared {

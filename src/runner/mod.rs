@@ -3,6 +3,7 @@
 //! It never decides: what it is handed is a [`Permit`](crate::approvals::Permit), and it runs that.
 
 mod aggregate;
+mod awaited;
 mod channel;
 mod describe;
 mod engine_errand;
@@ -18,11 +19,13 @@ mod result;
 mod running;
 
 pub use aggregate::{Aggregate, MAX_CHARS};
+pub use awaited::Awaited;
 pub use channel::Channel;
 pub use describe::Asked;
 pub use error::{LinkError, RunError};
 pub use link::{Event, Link};
 pub use outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailure, Transport, Usage};
+
 pub use plan::{Plan, Setting};
 pub use result::ExecResult;
 pub use running::{Options, Progress, Road, Running, start};

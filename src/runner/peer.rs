@@ -19,6 +19,11 @@ impl Peer {
         Self(Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
+    /// A process that has no number here.
+    pub(super) fn unknown() -> Self {
+        Self(None)
+    }
+
     /// Whether it has ended, or ends within this time. Not known counts as no: nothing is claimed without proof.
     pub(super) async fn has_ended(&self, within: Duration) -> bool {
         let Some(fd) = &self.0 else { return false };

@@ -22,7 +22,7 @@ impl Sandboxes {
         let rendezvous = RunId::parse(&record.run).and_then(|run| self.layout.run(&run).ok());
         let Some(rendezvous) = rendezvous else { return 0 };
         let ask = async {
-            let mut link = meet.meet(&rendezvous, facts.pid, WARM_DEADLINE).await?;
+            let mut link = meet.meet(&rendezvous, record.awaited(), WARM_DEADLINE).await?;
             link.running().await
         };
         match tokio::time::timeout(2 * WARM_DEADLINE, ask).await {

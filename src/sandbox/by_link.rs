@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::meet::{Meet, MeetError, Probe};
-use crate::runner::{Link, LinkError};
+use crate::runner::{Awaited, Link, LinkError};
 use crate::wire::Facts;
 
 /// Meets init through [`Link`]; new containers need no further preparation.
@@ -21,8 +21,8 @@ impl From<LinkError> for MeetError {
 impl Meet for ByLink {
     type Link = Link;
 
-    async fn meet(&self, rendezvous: &Path, pid1: i32, deadline: Duration) -> Result<Link, MeetError> {
-        Ok(Link::meet(rendezvous, pid1, deadline).await?)
+    async fn meet(&self, rendezvous: &Path, peer: Awaited, deadline: Duration) -> Result<Link, MeetError> {
+        Ok(Link::meet(rendezvous, peer, deadline).await?)
     }
 }
 

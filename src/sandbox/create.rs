@@ -10,11 +10,13 @@ use super::labels::Labels;
 use super::lease::Lease;
 use super::meet::{Meet, MeetError, Probe};
 use super::prove::{self, Hardening, Rule, Verdict};
-use super::record::Record;
+use super::record::{Record, Secret};
 use super::request::PoolRole;
 use super::spec::{self, MEET_TARGET};
 use super::{Sandboxes, workspace};
 use crate::engine::{ContainerFacts, ContainerId, ContainerSpec};
+use crate::runner::Awaited;
+use crate::wire::Nonce;
 
 /// What one attempt made so far.
 pub(super) struct Attempt<'a> {
@@ -23,6 +25,8 @@ pub(super) struct Attempt<'a> {
     run: RunId,
     rendezvous: PathBuf,
     spec: ContainerSpec,
+    /// Proves init where the kernel cannot.
+    nonce: Option<Nonce>,
     id: Option<ContainerId>,
 }
 
@@ -49,8 +53,10 @@ impl<'a> Attempt<'a> {
             idle: plan.request.idle_limit,
             max_age: plan.request.max_age,
         };
-        let spec = spec::complete(plan.shape.clone(), &labels, &rendezvous.to_string_lossy());
-        Ok(Self { sandboxes, plan, run, rendezvous, spec, id: None })
+        let source = sandboxes.known_place()?.to_host(&rendezvous)?;
+        let spec = spec::complete(plan.shape.clone(), &labels, &source.to_string_lossy());
+        let nonce = spec.stdin.then(draw).transpose()?;
+        Ok(Self { sandboxes, plan, run, rendezvous, spec, nonce, id: None })
     }
 
     /// Create, start, meet, prove, record.
@@ -67,7 +73,8 @@ impl<'a> Attempt<'a> {
         timings.create_us = lap(&mut clock);
         let facts = self.start(&id).await?;
         timings.start_us = lap(&mut clock);
-        let mut link = match meet.meet(&self.rendezvous, facts.pid, MEET_DEADLINE).await {
+        let peer = self.nonce.map_or(Awaited::Kernel(facts.pid), Awaited::Nonce);
+        let mut link = match meet.meet(&self.rendezvous, peer, MEET_DEADLINE).await {
             Ok(link) => link,
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, &id, source).await),
         };
@@ -85,8 +92,16 @@ impl<'a> Attempt<'a> {
     /// Starts it and looks at it once more: PID 1 must still be there.
     async fn start(&self, id: &ContainerId) -> Result<ContainerFacts, SandboxError> {
         let engine = &self.sandboxes.engine;
+        // Before the start: init waits for the nonce, and nobody else shall be first at its input.
+        let input = match self.nonce {
+            Some(nonce) => Some((engine.attach_input(id).await?, nonce)),
+            None => None,
+        };
         if let Err(error) = engine.start(id).await {
             return Err(self.start_failed(id, error.to_string()).await);
+        }
+        if let Some((input, nonce)) = input {
+            input.write(format!("{}\n", nonce.reveal()).as_bytes()).await?;
         }
         match engine.inspect(&id.0).await? {
             Some(facts) if facts.running && facts.pid > 0 => Ok(facts),
@@ -178,6 +193,7 @@ impl<'a> Attempt<'a> {
             scope: None,
             made_as: None,
             outside,
+            nonce: self.nonce.map(Secret),
             inputs: self.plan.inputs.clone(),
             hardening: hardening.clone(),
         }
@@ -225,4 +241,13 @@ impl<'a> Attempt<'a> {
             tracing::warn!(%error, "could not remove a rendezvous directory");
         }
     }
+}
+
+/// A fresh nonce.
+fn draw() -> Result<Nonce, SandboxError> {
+    let mut nonce = [0; Nonce::SIZE];
+    getrandom::fill(&mut nonce).map_err(|error| {
+        SandboxError::io("/dev/urandom", "draw a nonce from")(std::io::Error::other(error.to_string()))
+    })?;
+    Ok(Nonce(nonce))
 }

@@ -158,7 +158,9 @@ impl Sandboxes {
         request: &'a SandboxRequest,
         init: &'a InitBinary,
     ) -> Result<Plan<'a>, SandboxError> {
-        if !self.engine.facts().local {
+        let place = self.place().await?;
+        // An engine that knows the container in which creel runs is on this machine, whatever its address looks like.
+        if !self.engine.facts().local && !place.is_container() {
             return Err(SandboxError::RemoteEngine { endpoint: self.engine.facts().endpoint.to_string() });
         }
         let image = self.engine.image(&request.image).await?;
@@ -166,20 +168,24 @@ impl Sandboxes {
         self.plan_with(request, init, image)
     }
 
-    /// The same for an image that was looked up.
+    /// The same for an image that was looked up, once the place is known.
     pub(super) fn plan_with<'a>(
         &self,
         request: &'a SandboxRequest,
         init: &'a InitBinary,
         image: ImageFacts,
     ) -> Result<Plan<'a>, SandboxError> {
+        let place = self.known_place()?;
         let Prepared { held, user, warnings } =
             workspace::prepare(request, self.layout.state(), self.rootless())?;
         let mut identities = BTreeMap::from([(request.workspace.target.clone(), held.identity)]);
         identities.extend(request.binds.iter().map(|bind| (bind.target.clone(), bind.held.identity)));
-        let context = Context { image: &image, init, user: &user, identities: &identities };
-        let (shape, inputs) = (spec::shape(request, &context), spec::inputs(request, &context));
+        let nonce = place.is_container();
+        let context = Context { image: &image, init, user: &user, identities: &identities, nonce };
+        let (mut shape, inputs) = (spec::shape(request, &context), spec::inputs(request, &context));
         let hash = inputs.hash();
+        place.check(request)?;
+        place.translate(&mut shape.mounts)?;
         identities.insert(spec::INIT_TARGET.to_owned(), init.identity);
         let (image, image_env) = (image.id, image.env);
         Ok(Plan {
@@ -317,7 +323,7 @@ impl Sandboxes {
         };
         let rendezvous = self.layout.run(&run)?;
         let mut clock = Instant::now();
-        let link = match meet.again(&rendezvous, facts.pid, WARM_DEADLINE, record.outside).await {
+        let link = match meet.again(&rendezvous, record.awaited(), WARM_DEADLINE, record.outside).await {
             Ok(link) => link,
             Err(error) => return Ok(Err(error)),
         };

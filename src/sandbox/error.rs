@@ -65,6 +65,24 @@ pub enum SandboxError {
         /// The engine's endpoint.
         endpoint: String,
     },
+    /// creel runs in a container, and the engine knows no path for one of creel's own.
+    #[error("creel runs in a container, and {path} is on nothing that is mounted from the host (mounted: {})", list(.mounts))]
+    Untranslatable {
+        /// The path in creel's container.
+        path: PathBuf,
+        /// What is mounted from the host.
+        mounts: Vec<PathBuf>,
+    },
+    /// creel runs in a container, and a path that looks harmless there is a denied one on the host.
+    #[error("{path} is {host} on the host, which is denied there ({group})")]
+    DeniedOnHost {
+        /// The path in creel's container.
+        path: PathBuf,
+        /// The same on the host.
+        host: PathBuf,
+        /// Why it is denied.
+        group: &'static str,
+    },
     /// A container that is not ours has the name.
     #[error("container {name} ({id}) exists but {owner}; it is left alone")]
     Foreign {
@@ -221,6 +239,8 @@ impl SandboxError {
             Self::Setup { .. } => "CRL-SANDBOX-016",
             Self::NotEnforced { .. } => "CRL-SANDBOX-017",
             Self::Workspace { .. } => "CRL-SANDBOX-018",
+            Self::Untranslatable { .. } => "CRL-SANDBOX-019",
+            Self::DeniedOnHost { .. } => "CRL-SANDBOX-020",
             Self::Busy { .. } => "CRL-SANDBOX-030",
         }
     }
@@ -235,6 +255,8 @@ impl SandboxError {
             Self::Setup { .. } => "agents.defaults.sandbox.docker.setupCommand",
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
+            Self::Untranslatable { .. } => "built-in: what a sandbox mounts is on the engine's host",
+            Self::DeniedOnHost { .. } => "built-in: denied host paths",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
             Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
                 "built-in: a sandbox in use is not removed"
@@ -296,6 +318,13 @@ impl SandboxError {
                 )
             }
             Self::Workspace { .. } => "choose another workspace, or correct its owner and links".to_owned(),
+            Self::Untranslatable { path, .. } => format!(
+                "mount a directory of the host into creel's container at {} or above it, or use one that is mounted",
+                path.display()
+            ),
+            Self::DeniedOnHost { .. } => {
+                "mount another directory of the host into creel's container".to_owned()
+            }
         }
     }
 }

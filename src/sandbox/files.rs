@@ -175,6 +175,21 @@ impl Layout {
     }
 }
 
+/// Removes everything that is kept under a name, its lock included. Only for a name that nobody will use again: whoever
+/// waits for the lock would hold a file that the next one does not see.
+///
+/// # Errors
+///
+/// When a file cannot be removed; what is gone already is fine.
+pub fn erase(state: &StateDir, name: &SandboxName) -> Result<(), SandboxError> {
+    let layout = Layout::new(state);
+    layout.forget(name, None)?;
+    let leases = layout.leases(name)?;
+    gone(std::fs::remove_dir_all(&leases)).map_err(SandboxError::io(leases, "remove"))?;
+    let lock = state.own("lock")?.join(name.as_str());
+    gone(std::fs::remove_file(&lock)).map_err(SandboxError::io(lock, "remove"))
+}
+
 /// Opens or makes a file that only this user may read.
 pub(super) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)

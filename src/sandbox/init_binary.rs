@@ -50,6 +50,23 @@ pub fn locate_and_install(
     }
 }
 
+/// Finds the first candidate that exists and judges it; nothing is copied.
+///
+/// # Errors
+///
+/// As [`locate_and_install`], as far as the binary itself decides.
+pub fn locate(named: Option<&str>, exe: &Path) -> Result<PathBuf, SandboxError> {
+    let tried = candidates(named, exe);
+    let Some(path) = tried.iter().find(|path| path.is_file()).cloned() else {
+        return Err(SandboxError::InitMissing { tried });
+    };
+    let bytes = std::fs::read(&path).map_err(SandboxError::io(&path, "read"))?;
+    match elf::objection(&bytes, std::env::consts::ARCH) {
+        Some(reason) => Err(SandboxError::InitUnusable { path, reason }),
+        None => Ok(path),
+    }
+}
+
 /// Copies `source` to `<state>/creel/bin/<digest>/creel-init` unless it is there already.
 pub fn install(layout: &Layout, source: &Path) -> Result<InitBinary, SandboxError> {
     let digest = match layout.known_digest(source) {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::runner::Awaited;
 use crate::wire::Facts;
 
 /// Why init could not be met or did not answer.
@@ -21,12 +22,12 @@ pub trait Meet: Sync {
     /// The connection to one init.
     type Link: Probe + Send;
 
-    /// Binds a socket in the rendezvous directory and waits until the process `pid1` (on the engine's host) dials it.
-    /// A peer with other credentials is refused (design §3, "Meeting").
+    /// Binds a socket in the rendezvous directory and waits until the container's PID 1 dials it. Who else dials is
+    /// refused (design §3, "Meeting").
     fn meet(
         &self,
         rendezvous: &Path,
-        pid1: i32,
+        peer: Awaited,
         deadline: Duration,
     ) -> impl Future<Output = Result<Self::Link, MeetError>> + Send;
 
@@ -34,12 +35,12 @@ pub trait Meet: Sync {
     fn again(
         &self,
         rendezvous: &Path,
-        pid1: i32,
+        peer: Awaited,
         deadline: Duration,
         outside: bool,
     ) -> impl Future<Output = Result<Self::Link, MeetError>> + Send {
         let _ = outside;
-        self.meet(rendezvous, pid1, deadline)
+        self.meet(rendezvous, peer, deadline)
     }
 
     /// Called once for each container made, after the proof and before anybody can use it: the place for the

@@ -9,6 +9,7 @@
 //! | `files`, `lock`, `lease`, `record` | the state beside a container |
 //! | `elf`, `init_binary`, `workspace`, `keep_out` | what is mounted, and what never |
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
+//! | `place` | creel itself in a container: whose paths are whose |
 //! | `ensure`, `create` | the way to a ready container |
 //! | `fate` | who goes and who stays, and why; pure |
 //! | `pool` | containers that wait, ready, for the first session that wants such a one |
@@ -36,6 +37,7 @@ mod lease;
 mod list;
 mod lock;
 mod meet;
+mod place;
 pub mod pool;
 mod preview;
 pub mod prove;
@@ -55,14 +57,16 @@ pub use by_proc::ByProc;
 pub use ensure::{Ready, Timings};
 pub use error::SandboxError;
 pub use fate::{Fate, Limits, told};
-pub use files::{Layout, RunId};
+pub use files::{Layout, RunId, erase};
 pub use hash::{EPOCH, Inputs};
 pub use init_binary::{
-    InitBinary, candidates as init_candidates, install as install_init, locate_and_install,
+    InitBinary, candidates as init_candidates, install as install_init, locate as locate_init,
+    locate_and_install,
 };
 pub use lease::Lease;
 pub use list::Listed;
 pub use meet::{Meet, MeetError, Probe};
+pub use place::Place;
 pub use preview::{Stored, preview, stored};
 pub use prove::{Check, Hardening, Rule, Verdict};
 pub use prune::{Owner, Pruned};
@@ -84,6 +88,7 @@ pub struct Sandboxes {
     engine: Engine,
     layout: Layout,
     installation: InstallationId,
+    place: std::sync::Arc<tokio::sync::OnceCell<Place>>,
 }
 
 impl Sandboxes {
@@ -94,7 +99,7 @@ impl Sandboxes {
     /// When the state directory cannot be used.
     pub fn open(engine: Engine, state: &StateDir) -> Result<Self, SandboxError> {
         let installation = state.installation()?;
-        Ok(Self { engine, layout: Layout::new(state), installation })
+        Ok(Self { engine, layout: Layout::new(state), installation, place: std::sync::Arc::default() })
     }
 
     /// The engine.

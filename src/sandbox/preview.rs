@@ -20,7 +20,10 @@ use crate::state::StateDir;
 /// engine counts as one that runs as root.
 pub fn preview(request: &SandboxRequest) -> ContainerSpec {
     let (image, init, user) = (image(&request.image), no_init(), user(request, false));
-    spec::shape(request, &Context { image: &image, init: &init, user: &user, identities: &BTreeMap::new() })
+    spec::shape(
+        request,
+        &Context { image: &image, init: &init, user: &user, identities: &BTreeMap::new(), nonce: false },
+    )
 }
 
 /// What the files of a state directory say of a sandbox.
@@ -55,8 +58,9 @@ pub fn stored(
         identities.insert(request.workspace.target.clone(), identity);
     }
     let (init, user) = (no_init(), user(request, rootless));
-    let wanted =
-        spec::inputs(request, &Context { image: &facts, init: &init, user: &user, identities: &identities });
+    let nonce = record.nonce.is_some();
+    let context = Context { image: &facts, init: &init, user: &user, identities: &identities, nonce };
+    let wanted = spec::inputs(request, &context);
     Some(Stored {
         leases: lease::count(&layout, &request.name).unwrap_or(0),
         last_used: layout.last_used(&request.name),

@@ -7,11 +7,13 @@ use serde::Serialize;
 
 use super::error::SandboxError;
 use super::fate::{Fate, Limits};
+use super::files::RunId;
 use super::list::Listed;
 use super::meet::Meet;
 use super::record::Record;
 use super::request::SandboxName;
 use super::{Sandboxes, ensure::run_of, lock, pool};
+use crate::engine::ContainerSummary;
 
 /// A rendezvous directory that no container carries is somebody's beginning for this long, then it is rubbish.
 const ORPHAN_AGE: Duration = Duration::from_mins(10);
@@ -49,20 +51,42 @@ impl Sandboxes {
     ///
     /// When the engine cannot list; a single removal that fails is part of the result.
     pub async fn prune_by<M: Meet>(&self, meet: &M, owner: Owner<'_>) -> Result<Vec<Pruned>, SandboxError> {
+        self.prune_those(meet, owner, |_| true).await
+    }
+
+    /// The same for the sandboxes of `which` alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prune_by`].
+    pub async fn prune_those<M: Meet>(
+        &self,
+        meet: &M,
+        owner: Owner<'_>,
+        which: impl Fn(&Listed) -> bool,
+    ) -> Result<Vec<Pruned>, SandboxError> {
         let kept = pool::holder(&self.layout).is_some();
-        let pruned = self.prune_with(meet, Rules { owner, kept }).await?;
+        let pruned = self.prune_with(meet, Rules { owner, kept }, which).await?;
         if !kept {
             self.sweep_places().await?;
         }
         Ok(pruned)
     }
 
-    async fn prune_with<M: Meet>(&self, meet: &M, rules: Rules<'_>) -> Result<Vec<Pruned>, SandboxError> {
+    async fn prune_with<M: Meet>(
+        &self,
+        meet: &M,
+        rules: Rules<'_>,
+        which: impl Fn(&Listed) -> bool,
+    ) -> Result<Vec<Pruned>, SandboxError> {
         let mut pruned = Vec::new();
         let containers = self.containers().await?;
         for summary in &containers {
             let Ok(name) = SandboxName::parse(&summary.name) else { continue };
             let listed = self.listed(summary.into())?;
+            if !which(&listed) {
+                continue;
+            }
             let Fate::Remove(reason) = rules.judge(&listed) else { continue };
             let name_text = name.to_string();
             match self.prune_one(&name, meet, rules).await {
@@ -71,9 +95,32 @@ impl Sandboxes {
                 Err(error) => pruned.push(Pruned { name: name_text, reason, error: Some(error.to_string()) }),
             }
         }
-        let runs = containers.iter().filter_map(|summary| run_of(&summary.labels));
-        self.sweep(&runs.map(|run| run.as_str().to_owned()).collect())?;
+        for run in self.stale_among(&containers)? {
+            self.layout.remove_run(&run)?;
+        }
         Ok(pruned)
+    }
+
+    /// Rendezvous directories that no container carries and that are too old to be somebody's beginning.
+    ///
+    /// # Errors
+    ///
+    /// When the engine cannot list, or the directory cannot be read.
+    pub async fn stale_runs(&self) -> Result<Vec<RunId>, SandboxError> {
+        self.stale_among(&self.containers().await?)
+    }
+
+    /// Removes what [`Self::stale_runs`] finds, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::stale_runs`], and when one cannot be removed.
+    pub async fn sweep(&self) -> Result<Vec<RunId>, SandboxError> {
+        let stale = self.stale_runs().await?;
+        for run in &stale {
+            self.layout.remove_run(run)?;
+        }
+        Ok(stale)
     }
 
     /// What a prune would do with each sandbox now, by name.
@@ -102,7 +149,7 @@ impl Sandboxes {
             return;
         }
         // What waits in a pool without a keeper is adopted by the next one; only who asks for a prune loses it.
-        match self.prune_with(meet, Rules { owner, kept: true }).await {
+        match self.prune_with(meet, Rules { owner, kept: true }, |_| true).await {
             Ok(removed) => {
                 for Pruned { name, reason, error } in removed {
                     match error {
@@ -150,15 +197,14 @@ impl Sandboxes {
         Ok(())
     }
 
-    /// Removes rendezvous directories that no container carries.
-    fn sweep(&self, carried: &BTreeSet<String>) -> Result<(), SandboxError> {
-        for (run, made) in self.layout.runs()? {
+    fn stale_among(&self, containers: &[ContainerSummary]) -> Result<Vec<RunId>, SandboxError> {
+        let carried = containers.iter().filter_map(|summary| run_of(&summary.labels));
+        let carried: BTreeSet<String> = carried.map(|run| run.as_str().to_owned()).collect();
+        let stale = |(run, made): (RunId, SystemTime)| {
             let old = made.elapsed().is_ok_and(|age| age > ORPHAN_AGE);
-            if old && !carried.contains(run.as_str()) {
-                self.layout.remove_run(&run)?;
-            }
-        }
-        Ok(())
+            (old && !carried.contains(run.as_str())).then_some(run)
+        };
+        Ok(self.layout.runs()?.into_iter().filter_map(stale).collect())
     }
 }
 

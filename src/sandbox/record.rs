@@ -8,6 +8,8 @@ use super::hash::Inputs;
 use super::prove::Hardening;
 use super::request::SandboxName;
 use crate::engine::ContainerFacts;
+use crate::runner::Awaited;
+use crate::wire::Nonce;
 
 /// What was proven of one start of one container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,13 +40,38 @@ pub struct Record {
     /// It was proven from outside: its init could not be met.
     #[serde(default)]
     pub outside: bool,
+    /// The nonce that proves its init where the kernel cannot, in hex digits. The file is private to this user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Secret>,
     /// What the hash covers.
     pub inputs: Inputs,
     /// The proof.
     pub hardening: Hardening,
 }
 
+/// A nonce on its way to and from a private file; shown nowhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Secret(pub(super) Nonce);
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.reveal())
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Nonce::parse(text.as_bytes()).map(Self).ok_or_else(|| serde::de::Error::custom("not a nonce"))
+    }
+}
+
 impl Record {
+    /// How the init of this container is told from its workload.
+    pub(super) fn awaited(&self) -> Awaited {
+        self.nonce.map_or(Awaited::Kernel(self.pid), |Secret(nonce)| Awaited::Nonce(nonce))
+    }
+
     /// The record is about exactly this start of exactly this container.
     pub fn is_about(&self, facts: &ContainerFacts) -> bool {
         self.container == facts.id.0

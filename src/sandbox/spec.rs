@@ -31,6 +31,8 @@ pub(super) struct Context<'a> {
     pub(super) user: &'a str,
     /// Identity of each source that is mounted, by target; without init and rendezvous.
     pub(super) identities: &'a BTreeMap<String, Identity>,
+    /// Init proves itself with a nonce, because the kernel cannot say who dials.
+    pub(super) nonce: bool,
 }
 
 /// Everything that makes two containers equal or different; what changes with each container is left empty:
@@ -40,7 +42,7 @@ pub(super) fn shape(request: &SandboxRequest, context: &Context<'_>) -> Containe
         name: request.name.as_str().to_owned(),
         // The id, not the tag: a tag that moves between look-up and creation must not change what is created.
         image: context.image.id.clone(),
-        argv: argv(request),
+        argv: argv(request, context.nonce),
         env: vec![("OPENCLAW_CLI".to_owned(), "1".to_owned())],
         labels: BTreeMap::new(),
         user: Some(context.user.to_owned()),
@@ -58,6 +60,7 @@ pub(super) fn shape(request: &SandboxRequest, context: &Context<'_>) -> Containe
         gpus: request.gpus.clone(),
         // creel-init is PID 1 and reaps.
         engine_init: false,
+        stdin: context.nonce,
         stop_timeout_s: 10,
     }
 }
@@ -84,9 +87,13 @@ pub(super) fn complete(
 }
 
 /// Arguments agreed with `creel-init pid1`.
-fn argv(request: &SandboxRequest) -> Vec<String> {
+fn argv(request: &SandboxRequest, nonce: bool) -> Vec<String> {
     let idle = request.idle_limit.as_secs().to_string();
-    [INIT_TARGET, "pid1", "--meet", MEET_TARGET, "--idle", &idle].map(str::to_owned).to_vec()
+    let mut argv = vec![INIT_TARGET, "pid1", "--meet", MEET_TARGET, "--idle", &idle];
+    if nonce {
+        argv.extend(["--nonce", "stdin"]);
+    }
+    argv.into_iter().map(str::to_owned).collect()
 }
 
 /// The workspace first, then the binds in order (a later one may lie below an earlier one), then init.

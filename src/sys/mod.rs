@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides anything; callers get safe functions that keep the kernel's own meaning.
 
+mod attempt;
 mod map;
 mod process;
 mod spawn;
@@ -9,6 +10,7 @@ mod tty;
 #[cfg(feature = "host")]
 mod watch;
 
+pub use attempt::far_reaching_call;
 pub use map::{AnonMap, trim_heap};
 pub use process::{Forked, Reaped, Usage, adopt, close_all_except, default_signals, exit_now, fork, reap};
 pub use spawn::{SpawnFailure, SpawnPlan, SpawnStage, spawn};

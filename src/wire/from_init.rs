@@ -1,7 +1,7 @@
 //! Messages from init to the host. Hostile input: a sandbox may have replaced what speaks here.
 
 use super::codec::{Reader, WireError, Writer};
-use super::{CommandId, Facts, Hello, PathFacts, frame};
+use super::{CommandId, Facts, Hello, Nonce, PathFacts, frame};
 
 /// A message from init.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub enum FromInit {
         /// From the ping.
         nonce: u64,
     },
+    /// Answer to [`super::ToInit::Prove`].
+    Nonce(Nonce),
 }
 
 /// Which stream a piece of output belongs to.
@@ -236,6 +238,10 @@ impl FromInit {
                 w.u64(*nonce);
                 72
             }
+            Self::Nonce(nonce) => {
+                w.raw(&nonce.0);
+                73
+            }
         };
         frame::put(kind, &w.0, out);
     }
@@ -256,6 +262,7 @@ impl FromInit {
             70 => Self::Table(r.list(Entry::read)?),
             71 => Self::Facts(Box::new(read_facts(&mut r)?)),
             72 => Self::Pong { nonce: r.u64()? },
+            73 => Self::Nonce(Nonce(r.array()?)),
             other => return Err(WireError::Kind(other)),
         };
         r.end()?;

@@ -7,6 +7,8 @@ mod codec;
 mod facts;
 mod frame;
 mod from_init;
+mod nonce;
+pub mod probe;
 mod to_init;
 
 use std::fmt;
@@ -20,6 +22,7 @@ pub use from_init::{
     Cause, Entry, Exit, FromInit, MAX_OUTPUT, OUTPUT_KIND, OUTPUT_PREFIX, Output, Refusal, Stream,
     output_fields, output_head,
 };
+pub use nonce::Nonce;
 pub use to_init::{Spawn, ToInit};
 
 /// Version of the protocol. Another version is another container: creel recreates rather than translates.

@@ -37,6 +37,7 @@ fn to_init() -> Vec<ToInit> {
         ToInit::Forget { id: id() },
         ToInit::Probe { paths: vec!["/workspace".to_owned()] },
         ToInit::Ping { nonce: 13 },
+        ToInit::Prove,
     ]
 }
 
@@ -98,6 +99,7 @@ fn from_init() -> Vec<FromInit> {
         FromInit::Table(vec![entry]),
         FromInit::Facts(Box::new(facts)),
         FromInit::Pong { nonce: 5 },
+        FromInit::Nonce(Nonce([0xcd; 32])),
     ]
 }
 

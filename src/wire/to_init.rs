@@ -77,6 +77,8 @@ pub enum ToInit {
         /// Comes back in the answer.
         nonce: u64,
     },
+    /// Ask for the nonce that init was given at its start: it proves who answers where the kernel cannot.
+    Prove,
 }
 
 /// A command to start. Times in milliseconds, 0 for none.
@@ -170,6 +172,7 @@ impl ToInit {
                 w.u64(*nonce);
                 12
             }
+            Self::Prove => 13,
         };
         frame::put(kind, &w.0, out);
     }
@@ -190,6 +193,7 @@ impl ToInit {
             10 => Self::Forget { id: r.id()? },
             11 => Self::Probe { paths: r.list(Reader::text)? },
             12 => Self::Ping { nonce: r.u64()? },
+            13 => Self::Prove,
             other => return Err(WireError::Kind(other)),
         };
         r.end()?;

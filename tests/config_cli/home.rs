@@ -34,7 +34,8 @@ impl Home {
 
     /// `creel` with these arguments, not started.
     pub(crate) fn creel(&self, args: &[&str]) -> Command {
-        self.used.set(self.used.get() || args.first() == Some(&"exec"));
+        let makes = args.first() == Some(&"exec") || args.contains(&"--prove");
+        self.used.set(self.used.get() || makes);
         let mut command = Command::new(env!("CARGO_BIN_EXE_creel"));
         command.args(args).env("CREEL_STATE_DIR", self.state()).env_remove("CREEL_CONFIG");
         command.env("HOME", self.dir.path().join("home")).env_remove("OPENCLAW_CONFIG_PATH");

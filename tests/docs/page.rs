@@ -29,7 +29,7 @@ pub(crate) struct Fence {
 
 /// Every page that people read.
 pub(crate) fn all() -> Vec<Page> {
-    let mut paths = vec![PathBuf::from("README.md"), PathBuf::from("images/README.md")];
+    let mut paths = ["README.md", "images/README.md", "compose/README.md"].map(PathBuf::from).to_vec();
     let docs = std::fs::read_dir(root().join("docs")).unwrap();
     paths.extend(docs.map(|entry| Path::new("docs").join(entry.unwrap().file_name())));
     paths.retain(|path| path.extension().is_some_and(|end| end == "md"));

@@ -86,6 +86,7 @@ pub(crate) fn spec(real: &Real, test: &str) -> ContainerSpec {
         limits: Limits { pids: Some(64), memory: Some(64 << 20), ..Limits::default() },
         gpus: None,
         engine_init: false,
+        stdin: false,
         stop_timeout_s: 1,
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use creel::engine::{Discovery, Engine};
+use creel::runner::Awaited;
 use creel::sandbox::{
     Bind, Held, InitBinary, Meet, MeetError, Probe, Ready, SandboxError, SandboxName, SandboxRequest,
     Sandboxes, Workspace, locate_and_install,
@@ -155,7 +156,7 @@ pub(crate) struct Nobody;
 impl Meet for Nobody {
     type Link = Link;
 
-    async fn meet(&self, _: &Path, _: i32, _: Duration) -> Result<Link, MeetError> {
+    async fn meet(&self, _: &Path, _: Awaited, _: Duration) -> Result<Link, MeetError> {
         std::future::pending().await
     }
 }
@@ -175,7 +176,8 @@ fn broken(error: impl Into<Box<dyn std::error::Error>>) -> MeetError {
 impl Meet for Host {
     type Link = Link;
 
-    async fn meet(&self, dir: &Path, pid1: i32, deadline: Duration) -> Result<Link, MeetError> {
+    async fn meet(&self, dir: &Path, peer: Awaited, deadline: Duration) -> Result<Link, MeetError> {
+        let Awaited::Kernel(pid1) = peer else { return Err(broken("not on a host")) };
         match tokio::time::timeout(deadline, greet(dir, pid1)).await {
             Ok(result) => result,
             Err(_) => Err(MeetError { reason: "nobody came".to_owned(), timed_out: true }),

@@ -40,6 +40,7 @@ fn record() -> Record {
         started_at: "2026-11-30T10:00:00Z".to_owned(),
         pid: 4242,
         outside: false,
+        nonce: None,
         run: "0123456789abcdef".to_owned(),
         image: "sha256:1".to_owned(),
         user: "1000:1000".to_owned(),

@@ -48,7 +48,7 @@ impl Sandboxes {
         let mut clock = Instant::now();
         let mut timings = Timings::default();
         let Some(image) = self.engine.image(&request.image).await? else { return Ok(None) };
-        let Some(key) = self.key_with(request, init, &image) else { return Ok(None) };
+        let Some(key) = self.key_with(request, init, &image).await? else { return Ok(None) };
         timings.prepare_us = lap(&mut clock);
         let _lock = lock::exclusive(&self.layout, &request.name, lock::PATIENCE).await?;
         timings.lock_us = lap(&mut clock);

@@ -29,26 +29,28 @@ impl Sandboxes {
     ) -> Result<Option<String>, SandboxError> {
         let image = self.engine.image(&request.image).await?;
         let image = image.ok_or_else(|| EngineError::ImageMissing { image: request.image.clone() })?;
-        Ok(self.key_with(request, init, &image))
+        self.key_with(request, init, &image).await
     }
 
     /// The same for an image that was looked up.
-    pub(super) fn key_with(
+    pub(super) async fn key_with(
         &self,
         request: &SandboxRequest,
         init: &InitBinary,
         image: &ImageFacts,
-    ) -> Option<String> {
-        let PoolRole::Draws { context } = &request.pool else { return None };
+    ) -> Result<Option<String>, SandboxError> {
+        let PoolRole::Draws { context } = &request.pool else { return Ok(None) };
+        let nonce = self.place().await?.is_container();
         let root = root(request);
         let mut identities = identities(request);
         if root.is_none() {
-            let held = super::super::workspace::identity(&request.workspace.dir).ok()?;
+            let Ok(held) = super::super::workspace::identity(&request.workspace.dir) else { return Ok(None) };
             identities.insert(request.workspace.target.clone(), held);
         }
         let user = preview::user(request, self.rootless());
-        let inputs = spec::inputs(request, &Context { image, init, user: &user, identities: &identities });
-        Some(inputs.pool_key(root.map(|root| root.to_string_lossy()).as_deref(), context))
+        let inputs =
+            spec::inputs(request, &Context { image, init, user: &user, identities: &identities, nonce });
+        Ok(Some(inputs.pool_key(root.map(|root| root.to_string_lossy()).as_deref(), context)))
     }
 
     /// Fills a place: whatever is left there is taken away first.

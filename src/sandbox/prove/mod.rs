@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 pub use outside::{Outside, outside};
 pub use report::{Check, Hardening, Rule, Verdict};
+pub use status::{mask as capability_mask, names as capability_names};
 
 use super::request::Identity;
 use crate::engine::{ContainerSpec, Mount};
@@ -55,12 +56,18 @@ fn unwritable(spec: &ContainerSpec, facts: &Facts) -> Option<String> {
 const FALLBACK_DEVICES: [&str; 9] =
     ["tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"];
 
+/// The interface leads out, as far as its name tells.
+fn leads_out(name: &str) -> bool {
+    name != "lo" && !FALLBACK_DEVICES.contains(&name)
+}
+
+/// None of these interfaces leads out.
+pub fn only_loopback<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
+    !names.into_iter().any(leads_out)
+}
+
 fn network(spec: &ContainerSpec, interfaces: &[String]) -> Check {
-    let real: Vec<&str> = interfaces
-        .iter()
-        .map(String::as_str)
-        .filter(|name| *name != "lo" && !FALLBACK_DEVICES.contains(name))
-        .collect();
+    let real: Vec<&str> = interfaces.iter().map(String::as_str).filter(|name| leads_out(name)).collect();
     let observed = if real.is_empty() { "loopback only".to_owned() } else { real.join(", ") };
     let verdict = if spec.network != "none" {
         Verdict::Ok

@@ -101,8 +101,8 @@ fn capabilities(dropped: &[String], status: &str) -> Check {
     Check::new(Rule::Capabilities, asked, observed, Verdict::of(left.is_empty()))
 }
 
-/// The bits of the capabilities named, with or without `CAP_`, in any case.
-fn mask(dropped: &[String]) -> Option<u64> {
+/// The bits of the capabilities named, with or without `CAP_`, in any case; `None` for a name that is not known.
+pub fn mask(dropped: &[String]) -> Option<u64> {
     dropped.iter().try_fold(0_u64, |mask, name| {
         let name = name.trim().to_ascii_uppercase();
         let name = name.strip_prefix("CAP_").unwrap_or(&name);
@@ -113,7 +113,8 @@ fn mask(dropped: &[String]) -> Option<u64> {
     })
 }
 
-fn names(bits: u64) -> String {
+/// The names of the capabilities whose bits are set.
+pub fn names(bits: u64) -> String {
     let set = |bit: &usize| bits & (1 << bit) != 0;
     let name =
         |bit: usize| CAPABILITIES.get(bit).map_or_else(|| format!("#{bit}"), |name| (*name).to_owned());

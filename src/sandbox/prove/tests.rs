@@ -45,6 +45,7 @@ fn spec() -> ContainerSpec {
         limits: Limits { pids: Some(1024), ..Limits::default() },
         gpus: None,
         engine_init: false,
+        stdin: false,
         stop_timeout_s: 10,
     }
 }

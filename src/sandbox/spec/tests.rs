@@ -42,12 +42,15 @@ fn init() -> InitBinary {
 
 fn built(request: &SandboxRequest) -> ContainerSpec {
     let (image, init, identities) = (image(), init(), BTreeMap::new());
-    shape(request, &Context { image: &image, init: &init, user: "1000:1000", identities: &identities })
+    shape(
+        request,
+        &Context { image: &image, init: &init, user: "1000:1000", identities: &identities, nonce: false },
+    )
 }
 
 fn hash(request: &SandboxRequest, image: &ImageFacts, init: &InitBinary, user: &str, ino: u64) -> String {
     let identities = BTreeMap::from([("/workspace".to_owned(), Identity { dev: 1, ino })]);
-    inputs(request, &Context { image, init, user, identities: &identities }).hash()
+    inputs(request, &Context { image, init, user, identities: &identities, nonce: false }).hash()
 }
 
 fn labels(run: &RunId) -> labels::Labels<'_> {

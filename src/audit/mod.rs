@@ -1,0 +1,99 @@
+//! `creel security audit`: what the configuration opens (spec `sandbox.md` §23). Pure, but for `gather`.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `finding` | the shape of a finding, upstream's |
+//! | `raw` | values as written |
+//! | `sandbox` | binds, network, profiles, variables, users |
+//! | `exec` | where commands run, and what they may do |
+//! | `elevated`, `exposure` | who may leave the sandbox, and who can reach an agent |
+//! | `flags` | switches that say themselves that they are dangerous |
+//! | `tools` | what the tool policy removed: entries of `agents/tool-policy` |
+//! | `browser` | live containers of the sandbox browser |
+//! | `gather` | judges binds on this machine, asks the engine |
+//!
+//! A file that creel refuses is audited all the same, from its values; what needs the merged configuration is then
+//! missing, and the audit says so.
+
+mod browser;
+mod elevated;
+mod exec;
+mod exposure;
+mod finding;
+mod flags;
+mod gather;
+mod raw;
+mod sandbox;
+mod tools;
+
+use crate::config::{Config, ConfigError, Document, Places};
+use crate::error::Diagnose as _;
+use crate::paths::BindError;
+
+pub use browser::{BrowserContainer, BrowserLook};
+pub use finding::{Finding, Severity, Summary};
+pub use gather::{BROWSER_TIME, ask_browsers, judge_binds};
+pub use tools::{LOGGER, Removed};
+
+/// What is audited.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// The file, where it parses.
+    pub document: Option<&'a Document>,
+    /// The typed values, where they are sound.
+    pub config: Result<&'a Config, &'a ConfigError>,
+    /// What relative paths are relative to.
+    pub places: &'a Places,
+    /// Every bind that is refused on this machine, by [`judge_binds`].
+    pub binds: &'a [BindError],
+    /// The browser's containers, by [`ask_browsers`].
+    pub browsers: &'a BrowserLook,
+}
+
+/// The result: findings, worst first, and what the tool policy removed.
+#[derive(Debug, Clone, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// How many of each.
+    pub summary: Summary,
+    /// The findings.
+    pub findings: Vec<Finding>,
+    /// The entries of the log `agents/tool-policy`, for each agent.
+    pub tool_policy: Vec<Removed>,
+}
+
+/// Audits.
+pub fn audit(input: &Input<'_>) -> Report {
+    let mut findings = Vec::new();
+    if let Err(error) = input.config {
+        let told = error.report();
+        let detail = format!("checks that need the merged configuration were left out: {}", told.message);
+        findings.push(Finding::new(
+            "config.invalid",
+            Severity::Warn,
+            "The configuration cannot be used",
+            detail,
+            told.fix,
+        ));
+    }
+    if let Some(document) = input.document {
+        findings.extend(sandbox::checks(document, input.binds));
+        findings.extend(exec::written(document));
+        findings.extend(elevated::checks(document));
+        findings.extend(flags::checks(document));
+    }
+    let mut tool_policy = Vec::new();
+    if let (Ok(config), Some(document)) = (input.config, input.document) {
+        findings.extend(exec::merged(config, document, input.places));
+        findings.extend(exposure::checks(config, document, input.places));
+        tool_policy = tools::removed(config, input.places);
+        findings.extend(tools::findings(&tool_policy, document));
+        findings.extend(tools::minimal_overridden(document));
+    }
+    findings.extend(browser::checks(input.browsers));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Report { summary: Summary::of(&findings), findings, tool_policy }
+}
+
+#[cfg(test)]
+mod tests;

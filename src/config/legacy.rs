@@ -1,0 +1,228 @@
+//! Keys of former versions: found, and rewritten without touching comments and layout. Pure.
+
+use serde_json::{Map, Value};
+
+use super::edit::{self, EditError};
+use super::index::{Index, element, member};
+use super::path::KeyPath;
+
+/// A key of a former version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Legacy {
+    /// The key as it is written.
+    pub key: String,
+    /// What takes its place.
+    pub now: String,
+    /// It means the same as before; otherwise it is refused.
+    pub accepted: bool,
+    /// It can be rewritten without a doubt about what is meant.
+    pub clear: bool,
+}
+
+/// Every key of a former version in a file's values.
+pub fn find(root: &Value) -> Vec<Legacy> {
+    let mut found = Vec::new();
+    for (key, block) in sandboxes(root) {
+        if let Some(value) = block.get("perSession") {
+            let scope = if value == &Value::Bool(true) { "session" } else { "shared" };
+            let now = match block.get("scope") {
+                Some(_) => format!("{key}.scope, which is written already"),
+                None => format!("{key}.scope: \"{scope}\""),
+            };
+            let key = format!("{key}.perSession");
+            found.push(Legacy { key, now, accepted: false, clear: value.is_boolean() });
+        }
+        if block.get("browser").and_then(|browser| browser.get("enableNoVnc")).is_some() {
+            let now = format!("{key}.browser.noVncEnabled");
+            found.push(Legacy {
+                key: format!("{key}.browser.enableNoVnc"),
+                now,
+                accepted: true,
+                clear: true,
+            });
+        }
+    }
+    let agents = root.get("agents");
+    if let Some(list) = agents.and_then(|agents| agents.get("list")) {
+        let alone = agents.and_then(|agents| agents.get("entries")).is_none();
+        let clear = alone && list.as_array().is_some_and(|list| entries(list).is_some());
+        found.push(Legacy {
+            key: "agents.list".to_owned(),
+            now: "agents.entries, by id".to_owned(),
+            accepted: true,
+            clear,
+        });
+    }
+    found
+}
+
+/// Every sandbox block with its key.
+fn sandboxes(root: &Value) -> Vec<(String, &Value)> {
+    let Some(agents) = root.get("agents") else { return Vec::new() };
+    let mut owners: Vec<(String, &Value)> = Vec::new();
+    owners.extend(agents.get("defaults").map(|block| ("agents.defaults".to_owned(), block)));
+    let named = agents.get("entries").and_then(Value::as_object).into_iter().flatten();
+    owners.extend(named.map(|(name, block)| (member("agents.entries", name), block)));
+    let listed = agents.get("list").and_then(Value::as_array).into_iter().flatten().enumerate();
+    owners.extend(listed.map(|(at, block)| (element("agents.list", at), block)));
+    owners
+        .into_iter()
+        .filter_map(|(key, block)| Some((format!("{key}.sandbox"), block.get("sandbox")?)))
+        .collect()
+}
+
+/// The list's blocks by id; `None` where an id is missing or doubled.
+fn entries(list: &[Value]) -> Option<Map<String, Value>> {
+    let mut entries = Map::new();
+    for block in list {
+        let mut block = block.as_object()?.clone();
+        let id = block.remove("id")?.as_str()?.trim().to_owned();
+        // A variable is filled into values, not into names.
+        let plain = !id.is_empty() && !id.contains('$');
+        if !plain || entries.insert(id, Value::Object(block)).is_some() {
+            return None;
+        }
+    }
+    Some(entries)
+}
+
+/// The text with every clear legacy key rewritten.
+///
+/// # Errors
+///
+/// When the layout is one that cannot be changed in place; nothing is half rewritten.
+pub fn rewrite(text: &str) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    let root = edit::parse(&text).map_err(|error| EditError::Syntax(error.to_string()))?;
+    for one in find(&root).into_iter().filter(|one| one.clear) {
+        text = if one.key == "agents.list" { to_entries(&text)? } else { rename(&text, &one.key)? };
+    }
+    Ok(text)
+}
+
+fn path(key: &str) -> Result<KeyPath, EditError> {
+    KeyPath::parse(key).map_err(|_| EditError::Layout(key.to_owned()))
+}
+
+/// The value under its new name, unless that is written already.
+fn rename(text: &str, old: &str) -> Result<String, EditError> {
+    let root = edit::parse(text).map_err(|error| EditError::Syntax(error.to_string()))?;
+    let value = path(old)?.look_up(&root).cloned().unwrap_or_default();
+    let (new, value) = match old.strip_suffix("perSession") {
+        Some(block) => {
+            let scope = if value == Value::Bool(true) { "session" } else { "shared" };
+            (format!("{block}scope"), Value::from(scope))
+        }
+        None => (old.replace("enableNoVnc", "noVncEnabled"), value),
+    };
+    let new = path(&new)?;
+    let with = if new.look_up(&root).is_some() { text.to_owned() } else { edit::set(text, &new, &value)? };
+    edit::unset(&with, &path(old)?)
+}
+
+/// `list: [{ id: 'a', … }]` becomes `entries: { a: { … } }` where it stands.
+fn to_entries(text: &str) -> Result<String, EditError> {
+    let layout = || EditError::Layout("agents.list".to_owned());
+    let index = Index::of(text).map_err(|error| EditError::Syntax(error.to_string()))?;
+    let mut wanted = edit::parse(text).map_err(|error| EditError::Syntax(error.to_string()))?;
+    if index.repeated("agents.list") || index.repeated("agents") {
+        return Err(EditError::Twice("agents.list".to_owned()));
+    }
+    let agents = wanted.get_mut("agents").and_then(Value::as_object_mut).ok_or_else(layout)?;
+    let list = agents.remove("list").ok_or_else(layout)?;
+    let blocks = list.as_array().ok_or_else(layout)?;
+    let ids = blocks.iter().map(|block| block.get("id").and_then(Value::as_str).unwrap_or_default().trim());
+    let ids: Vec<String> = ids.map(str::to_owned).collect();
+    agents.insert("entries".to_owned(), Value::Object(entries(blocks).ok_or_else(layout)?));
+
+    let quoted = edit::quotes_names(text, &index);
+    let parent = index.container("agents").ok_or_else(layout)?;
+    let name = parent.children.iter().find(|child| child.key == "agents.list").ok_or_else(layout)?.start;
+    let list = index.container("agents.list").ok_or_else(layout)?;
+    let written = text.get(name..).unwrap_or_default();
+    let spelling = ["list", "\"list\"", "'list'"].into_iter().find(|word| written.starts_with(word));
+    let spelling = spelling.ok_or_else(layout)?;
+    let last = list.span.end.checked_sub(1).ok_or_else(layout)?;
+    let mut cuts = vec![
+        (name..name + spelling.len(), spelling.replace("list", "entries")),
+        (list.span.start..list.span.start + 1, "{".to_owned()),
+        (last..list.span.end, "}".to_owned()),
+    ];
+    for (child, id) in list.children.iter().zip(&ids) {
+        cuts.push((child.value.start..child.value.start, format!("{}: ", edit::render_name(id, quoted))));
+    }
+    cuts.sort_by_key(|(range, _)| range.start);
+    let mut out = String::with_capacity(text.len());
+    let mut kept = 0;
+    for (range, with) in cuts {
+        out.push_str(text.get(kept..range.start).ok_or_else(layout)?);
+        out.push_str(&with);
+        kept = range.end;
+    }
+    out.push_str(text.get(kept..).ok_or_else(layout)?);
+    for id in &ids {
+        out = edit::unset(&out, &path(&format!("{}.id", member("agents.entries", id)))?)?;
+    }
+    match edit::parse(&out) {
+        Ok(value) if value == wanted => Ok(out),
+        _ => Err(layout()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn rewritten_where_they_stand() {
+        for (before, after) in [
+            (
+                "{ agents: { defaults: { sandbox: { perSession: true /* why */, mode: 'all' } } } }",
+                "{ agents: { defaults: { sandbox: { /* why */mode: 'all', scope: \"session\" } } } }",
+            ),
+            (
+                "{ agents: { defaults: { sandbox: {\n  // kept\n  perSession: false,\n  scope: 'agent',\n} } } }",
+                "{ agents: { defaults: { sandbox: {\n  // kept\n  scope: 'agent',\n} } } }",
+            ),
+            (
+                "{ agents: {\n  list: [\n    // first\n    { id: 'main', default: true }, // here\n    { id: 'my ops' },\n  ],\n} }",
+                "{ agents: {\n  entries: {\n    // first\n    main: { default: true }, // here\n    \"my ops\": { },\n  },\n} }",
+            ),
+        ] {
+            let got = rewrite(before).unwrap();
+            let plain = |text: &str| text.replace("{  }", "{ }");
+            assert_eq!(
+                plain(&got).split_whitespace().collect::<Vec<_>>(),
+                after.split_whitespace().collect::<Vec<_>>()
+            );
+            assert_eq!(rewrite(&got).unwrap(), got, "a second time changes nothing");
+        }
+    }
+
+    #[test]
+    fn both_at_once() {
+        let text = "{\"agents\": {\"list\": [{\"id\": \"a\", \"sandbox\": {\"perSession\": true, \"browser\": {\"enableNoVnc\": false}}}]}}";
+        let value = edit::parse(&rewrite(text).unwrap()).unwrap();
+        let wanted = serde_json::json!({"agents": {"entries": {"a": {"sandbox": {
+            "scope": "session", "browser": {"noVncEnabled": false}}}}}});
+        assert_eq!(value, wanted);
+    }
+
+    #[test]
+    fn what_is_not_clear_stays() {
+        for text in [
+            "{agents: {list: [{id: 'a'}, {id: 'a'}]}}",
+            "{agents: {list: [{id: 'a'}], entries: {b: {}}}}",
+            "{agents: {list: [{}]}}",
+            "{agents: {list: [{id: '${WHO}'}]}}",
+            "{agents: {defaults: {sandbox: {perSession: 'yes'}}}}",
+        ] {
+            assert_eq!(rewrite(text).unwrap(), text);
+            let root = edit::parse(text).unwrap();
+            assert!(find(&root).iter().all(|one| !one.clear), "{text}");
+            assert_eq!(find(&root).len(), 1);
+        }
+        assert_eq!(find(&serde_json::json!({"agents": {"entries": {}}})), []);
+    }
+}

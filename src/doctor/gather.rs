@@ -1,0 +1,209 @@
+//! Reads what the checks need. Nothing is written, made or started.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::configuration;
+use super::facts::{ConfigLook, EngineLook, Facts, ImageLook, StateLook};
+use crate::client::SandboxOptions;
+use crate::config::{Config, Document, Located, Places, document};
+use crate::engine::{Discovery, Engine, EngineError};
+use crate::error::Diagnose as _;
+use crate::explain;
+use crate::image::{self, Recipe};
+use crate::sandbox::{self, Sandboxes};
+use crate::state::StateDir;
+
+/// Directories of creel's own that only their owner may enter; what is mounted into sandboxes lies below them.
+const PRIVATE: [&str; 7] = ["", "run", "bin", "proof", "lock", "lease", "used"];
+/// Files of a former registry, below the state directory.
+const REGISTRY: [&str; 2] = ["sandbox/containers.json", "sandbox/browsers.json"];
+
+/// Where to look.
+#[derive(Debug)]
+pub struct Around {
+    /// The configuration file.
+    pub located: Located,
+    /// The state directory.
+    pub state: StateDir,
+    /// What relative paths are relative to.
+    pub places: Places,
+    /// The engine.
+    pub discovery: Discovery,
+    /// `$CREEL_INIT`.
+    pub init: Option<String>,
+    /// This program.
+    pub exe: PathBuf,
+    /// Every sandbox is opened from these.
+    pub options: SandboxOptions,
+}
+
+/// Looks at everything.
+pub async fn look(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> Facts {
+    let config = configured(around, var);
+    let (engine, handle) = ask(&around.discovery).await;
+    let mut facts = Facts {
+        state: state(around.state.root()),
+        init: sandbox::locate_init(around.init.as_deref(), &around.exe).map_err(|error| error.report()),
+        engine,
+        images: Vec::new(),
+        sandboxes: None,
+        stale_runs: Vec::new(),
+        drift: Vec::new(),
+        config,
+    };
+    if let Some(engine) = handle {
+        facts.images = images(&facts.config, &engine).await;
+        // Without an installation there are no sandboxes, and looking must not make one.
+        if around.state.known_installation().is_some()
+            && let Ok(sandboxes) = Sandboxes::open(engine.clone(), &around.state)
+        {
+            facts.sandboxes = sandboxes.list().await.ok();
+            let stale = sandboxes.stale_runs().await.unwrap_or_default();
+            facts.stale_runs = stale.iter().map(|run| run.as_str().to_owned()).collect();
+            facts.drift = drift(around, &facts, &engine).await;
+        }
+    }
+    facts
+}
+
+fn configured(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> ConfigLook {
+    let Around { located, places, .. } = around;
+    let text = document::read(located);
+    let present = matches!(text, Ok(Some(_)));
+    let read = text.as_ref().ok().map(|text| text.as_deref().unwrap_or("{}"));
+    let config = match &text {
+        Ok(text) => Config::parse(text.as_deref().unwrap_or("{}"), &located.path, var),
+        Err(error) => Err(error.clone()),
+    };
+    let registry = REGISTRY.iter().map(|name| around.state.root().join(name));
+    ConfigLook {
+        file: located.path.clone(),
+        present,
+        mode: std::fs::metadata(&located.path).ok().map(|meta| meta.permissions().mode() & 0o7777),
+        document: read.and_then(|text| Document::parse(text, &located.path).ok()),
+        refused_binds: config
+            .as_ref()
+            .map(|config| explain::refused_binds(config, places))
+            .unwrap_or_default(),
+        config,
+        places: places.clone(),
+        registry_files: registry.filter(|path| path.is_file()).collect(),
+    }
+}
+
+fn state(root: &Path) -> StateLook {
+    let own_uid = rustix::process::geteuid().as_raw();
+    let mut look = StateLook { root: root.to_owned(), ..StateLook::default() };
+    let Some(there) = root.ancestors().find(|dir| dir.exists()) else { return look };
+    if let Ok(stat) = rustix::fs::statvfs(there) {
+        look.noexec = stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+    }
+    look.read_only = rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err();
+    let own = root.join("creel");
+    for part in PRIVATE {
+        let path = own.join(part);
+        let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+        let path = if part.is_empty() { own.clone() } else { path };
+        let mode = meta.permissions().mode() & 0o7777;
+        if meta.uid() != own_uid {
+            look.foreign.push((path, meta.uid()));
+        } else if meta.is_dir() && mode & 0o077 != 0 {
+            look.open.push((path, mode));
+        }
+    }
+    look
+}
+
+async fn ask(discovery: &Discovery) -> (EngineLook, Option<Engine>) {
+    match Engine::discover(discovery).await {
+        Ok(engine) => {
+            let mut look = EngineLook {
+                tried: engine.facts().tried.clone(),
+                facts: Some(engine.facts().clone()),
+                ..EngineLook::default()
+            };
+            match engine.capabilities().await {
+                Ok(capabilities) => look.capabilities = Some(capabilities.clone()),
+                Err(error) => look.error = Some(error.report()),
+            }
+            (look, Some(engine))
+        }
+        Err(error) => {
+            let tried = if let EngineError::NoEngine { tried } = &error { tried.clone() } else { Vec::new() };
+            (EngineLook { tried, error: Some(error.report()), ..EngineLook::default() }, None)
+        }
+    }
+}
+
+/// Every image that some agent's sandboxes are made from.
+async fn images(look: &ConfigLook, engine: &Engine) -> Vec<ImageLook> {
+    let Ok(config) = &look.config else { return Vec::new() };
+    let mut by_reference: BTreeMap<String, ImageLook> = BTreeMap::new();
+    for sandbox in configuration::resolved(look, config) {
+        let reference = sandbox.docker.image.clone();
+        let key = sandbox.key("docker.image");
+        let rule = key.map(|key| config.origin(key).map_or_else(|| key.to_owned(), |at| at.to_string()));
+        let entry = by_reference.entry(reference.clone()).or_insert_with(|| ImageLook {
+            recipe: Recipe::of_reference(&reference).map(Recipe::name),
+            reference,
+            agents: Vec::new(),
+            rule,
+            present: false,
+            outdated: false,
+        });
+        entry.agents.push(sandbox.agent.to_string());
+    }
+    for image in by_reference.values_mut() {
+        if let Ok(Some(found)) = engine.image(&image.reference).await {
+            image.present = true;
+            image.outdated = Recipe::of_reference(&image.reference)
+                .is_some_and(|recipe| image::is_outdated(recipe, &found));
+        }
+    }
+    by_reference.into_values().collect()
+}
+
+/// Sandboxes that are older than the configuration: those of the agents' main sessions, and every other whose scope
+/// names its session.
+async fn drift(around: &Around, facts: &Facts, engine: &Engine) -> Vec<(String, String, Vec<String>)> {
+    let Ok(config) = &facts.config.config else { return Vec::new() };
+    let running = || facts.sandboxes.iter().flatten().filter(|one| one.running);
+    let main = configuration::agents(config);
+    let main = main.iter().map(|agent| around.options.clone().agent(agent.as_str()));
+    let named = running().map(|one| around.options.clone().session(session_of(&one.session_key)));
+    let mut all: Vec<(String, String, Vec<String>)> = Vec::new();
+    for options in main.chain(named) {
+        let Ok(preview) = options.preview() else { continue };
+        let name = preview.request.name.to_string();
+        if !running().any(|one| one.name == name) || all.iter().any(|known| known.0 == name) {
+            continue;
+        }
+        let id = engine.image(&preview.request.image).await.ok().flatten().map(|image| image.id);
+        let rootless = sandbox::rootless(&engine.facts().endpoint);
+        let stored = sandbox::stored(&preview.state, &preview.request, id.as_deref(), rootless);
+        if let Some(stored) = stored.filter(|stored| !stored.drift.is_empty()) {
+            all.push((name, preview.request.agent, stored.drift));
+        }
+    }
+    all
+}
+
+/// A scope key without what tells workspaces and variants apart.
+fn session_of(scope: &str) -> &str {
+    let cut = [":workspace:", ":variant:"].iter().filter_map(|mark| scope.find(mark)).min();
+    cut.and_then(|end| scope.get(..end)).unwrap_or(scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::session_of;
+
+    #[test]
+    fn sessions_of_scopes() {
+        assert_eq!(session_of("agent:main:work:workspace:ab12"), "agent:main:work");
+        assert_eq!(session_of("agent:main:work:variant:workspace:ab"), "agent:main:work");
+        assert_eq!(session_of("agent:main:work"), "agent:main:work");
+    }
+}

@@ -1,0 +1,97 @@
+//! What `--fix` does: only what is safe without a question, and each repair says what it did.
+//!
+//! A second run finds nothing left to do.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde::Serialize;
+
+use super::facts::Facts;
+use super::finding::{Finding, Repair};
+use super::gather::Around;
+use super::sandboxes::is_broken;
+use crate::config::{legacy, store};
+use crate::engine::Engine;
+use crate::error::{Diagnose as _, Failure};
+use crate::sandbox::{ByLink, Sandboxes};
+
+/// One repair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Done {
+    /// Which.
+    pub repair: Repair,
+    /// What was done, or why it was not.
+    pub what: String,
+    /// It was done.
+    pub done: bool,
+}
+
+/// Does the repairs that the findings call for.
+pub async fn repair(
+    around: &Around,
+    facts: &Facts,
+    findings: &[Finding],
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Vec<Done> {
+    let wanted: BTreeSet<Repair> = findings.iter().filter_map(|finding| finding.repair).collect();
+    let mut all = Vec::new();
+    for repair in wanted {
+        let told = match repair {
+            Repair::LegacyKeys => legacy_keys(around, facts, var),
+            Repair::StateModes => modes(facts),
+            Repair::BrokenSandboxes => broken(around).await,
+            Repair::StaleRuns => stale(around).await,
+        };
+        match told {
+            Ok(lines) => all.extend(lines.into_iter().map(|what| Done { repair, what, done: true })),
+            Err(failure) => all.push(Done { repair, what: failure.0.message, done: false }),
+        }
+    }
+    all
+}
+
+fn legacy_keys(
+    around: &Around,
+    facts: &Facts,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<String>, Failure> {
+    let found = facts.config.document.as_ref().map(|document| legacy::find(document.root()));
+    let clear = found.unwrap_or_default().into_iter().filter(|one| one.clear);
+    let Around { located, state, places, .. } = around;
+    let changed = store::update(located, state, places, var, legacy::rewrite)?;
+    let told = clear.map(|one| format!("{}: {} rewritten as {}", located.path.display(), one.key, one.now));
+    Ok(if changed { told.collect() } else { Vec::new() })
+}
+
+fn modes(facts: &Facts) -> Result<Vec<String>, Failure> {
+    let mut told = Vec::new();
+    for (path, mode) in &facts.state.open {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & 0o700)).map_err(|source| {
+            let action = "change the mode of";
+            Failure(crate::state::StateError::Io { path: path.clone(), action, source }.report())
+        })?;
+        told.push(format!("{}: mode {mode:o} is now {:o}", path.display(), mode & 0o700));
+    }
+    Ok(told)
+}
+
+async fn sandboxes(around: &Around) -> Result<Sandboxes, Failure> {
+    let engine = Engine::discover(&around.discovery).await?;
+    Ok(Sandboxes::open(engine, &around.state)?)
+}
+
+async fn broken(around: &Around) -> Result<Vec<String>, Failure> {
+    let pruned = sandboxes(around).await?.prune_those(&ByLink, &|_| None, is_broken).await?;
+    let told = pruned.into_iter().map(|one| match one.error {
+        None => format!("sandbox {} removed: {}", one.name, one.reason),
+        Some(error) => format!("sandbox {} stays: {error}", one.name),
+    });
+    Ok(told.collect())
+}
+
+async fn stale(around: &Around) -> Result<Vec<String>, Failure> {
+    let swept = sandboxes(around).await?.sweep().await?;
+    Ok(swept.iter().map(|run| format!("rendezvous directory {} removed", run.as_str())).collect())
+}
