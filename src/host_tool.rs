@@ -16,3 +16,11 @@ pub fn host_tool(program: impl AsRef<OsStr>) -> tokio::process::Command {
         .kill_on_drop(true);
     command
 }
+
+/// creel itself, as a process that outlives this one: nothing to read, its words to `log`.
+#[expect(clippy::disallowed_methods, reason = "the one constructor of host processes")]
+pub fn detached(program: impl AsRef<OsStr>, log: std::fs::File) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).kill_on_drop(false);
+    command
+}

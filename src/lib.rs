@@ -19,6 +19,7 @@
 //! | `audit` | what the configuration opens |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
+//! | `keeper` | the process that keeps pools filled |
 //! | `client` | the library's front door: [`Sandbox`] |
 //! | `cli` | one file per subcommand; the only module that prints |
 //!
@@ -55,6 +56,8 @@ pub mod explain;
 pub mod host_tool;
 #[cfg(feature = "host")]
 pub mod image;
+#[cfg(feature = "host")]
+pub mod keeper;
 #[cfg(feature = "host")]
 pub mod observe;
 #[cfg(feature = "host")]

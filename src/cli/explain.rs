@@ -145,6 +145,11 @@ fn own(out: &mut String, all: &Explanation, paint: Paint) {
         }
         (None, None) => {}
     }
+    if let Some(pool) = own.live.pool.as_ref().filter(|pool| pool.draws || pool.waiting > 0) {
+        let draws = if pool.draws { "a new session draws from it" } else { "not for this session" };
+        let keeper = pool.keeper.map_or_else(|| "none".to_owned(), |process| format!("process {process}"));
+        let _ = writeln!(out, "  pool: {draws}; {} waiting, keeper: {keeper}", pool.waiting);
+    }
     if let Some(planned) = &own.live.planned {
         let _ = writeln!(
             out,

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod exec;
 pub mod explain;
 pub mod images;
+pub mod keeper;
 mod paint;
 mod print;
 mod prove;
@@ -57,6 +58,8 @@ enum Command {
     Tools(tools::Args),
     /// Build and list sandbox images; no registry is needed.
     Images(ImagesArgs),
+    /// Keep pools of ready sandboxes filled; creel starts it by itself where the configuration wants a pool.
+    Keeper(keeper::Args),
     /// The container engine: status, up, down.
     Engine(engine::Args),
 }
@@ -135,6 +138,7 @@ pub fn main() -> ExitCode {
                 };
                 status(done, json)
             }
+            Command::Keeper(args) => status(Box::pin(keeper::run(args)).await, false),
             Command::Engine(args) => engine::run(args).await,
         }
     });

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::options::{RoadChoice, Var};
 use super::owners::Owners;
+use super::pool::{Pool, Wish};
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
 use crate::config::mounts::{Kind, Managed};
@@ -12,11 +13,14 @@ use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
+use crate::paths::make::make_dir;
 use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
 use crate::paths::{select, validate, workspace};
 use crate::runner::{Setting, Transport};
-use crate::sandbox::{self, Bind, ByLink, HOME_TARGET, SandboxName, SandboxRequest, Sandboxes, Workspace};
+use crate::sandbox::{
+    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxName, SandboxRequest, Sandboxes, Workspace,
+};
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
 
@@ -42,12 +46,17 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     if wanted.sandbox.prune.any() {
         sandboxes.prune_seldom(&ByLink, &|key| wanted.owners.limits(key)).await;
     }
-    let exe = std::env::current_exe().unwrap_or_default();
-    let named = (options.var)("CREEL_INIT");
-    let init = sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?;
+    let init = init(options, &sandboxes)?;
     let setting = setting(options, &wanted, &request);
     let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
     let mut ready = sandboxes.ensure(&request, &init, &meet).await?;
+    let pool_size = if draws(&request) { pool_size(&wanted) } else { 0 };
+    if pool_size > 0 {
+        // A pool is help, not a condition: the sandbox is there without it.
+        if let Err(error) = Wish::of(options, wanted.sandbox.agent.as_str()).leave(sandboxes.layout()) {
+            warnings.push(format!("the wish for a pool could not be written: {error}"));
+        }
+    }
     warnings.append(&mut ready.warnings);
     ready.warnings = warnings;
     let setting = Setting { image_env: ready.image_env.clone(), ..setting };
@@ -64,7 +73,52 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         session: wanted.session.as_str().to_owned(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
         transport,
+        pool_size,
     })
+}
+
+fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let named = (options.var)("CREEL_INIT");
+    Ok(sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?)
+}
+
+fn draws(request: &SandboxRequest) -> bool {
+    matches!(request.pool, PoolRole::Draws { .. })
+}
+
+fn pool_size(wanted: &Wanted) -> usize {
+    usize::try_from(wanted.sandbox.pool_size).unwrap_or(usize::MAX)
+}
+
+/// The pool that options draw from; `None` for none.
+pub(super) async fn pool(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<Option<Pool>, Failure> {
+    let wanted = read(options)?;
+    let (request, _) = request(options, &wanted, Purpose::Make)?;
+    if !draws(&request) {
+        return Ok(None);
+    }
+    let init = init(options, sandboxes)?;
+    let Some(key) = sandboxes.pool_key(&request, &init).await? else { return Ok(None) };
+    let setting = setting(options, &wanted, &request);
+    let meet = Prepare { setup: request.setup.clone(), setting, choice: options.road };
+    Ok(Some(Pool { key, size: pool_size(&wanted), request, init, meet }))
+}
+
+/// What a pool has to do with such a sandbox. A directory of the caller's makes a sandbox that only its own calls can
+/// have, and so does a session that must be sandboxed for itself; a set-up command that ran with a caller's own variables prepared it for nobody else.
+fn role(options: &SandboxOptions, wanted: &Wanted, request: &SandboxRequest) -> PoolRole {
+    let prepared = request.setup.is_some();
+    let own = options.workspace.is_some() || options.apart.is_some() || options.stamp.is_required();
+    if wanted.sandbox.pool_size == 0 || own || (prepared && !options.env.is_empty()) {
+        return PoolRole::Apart;
+    }
+    let setting = prepared.then(|| setting(options, wanted, request));
+    let around = setting.map(|setting| (setting.env, setting.path_prepend, setting.home));
+    let allowed: Vec<&str> = request.allow_unenforced.iter().map(|rule| rule.as_str()).collect();
+    PoolRole::Draws {
+        context: format!("{:?} {:?} {allowed:?} {around:?}", request.idle_limit, request.max_age),
+    }
 }
 
 /// Whether something may be written on the way to a request.
@@ -250,6 +304,7 @@ fn request(
         // Whoever opened it removes it; should that fail, it ends itself soon.
         request.idle_limit = APART_IDLE;
     }
+    request.pool = role(options, wanted, &request);
     Ok((request, warnings))
 }
 
@@ -338,7 +393,8 @@ fn workspace_of(
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {
-    std::fs::create_dir_all(source).map_err(|error| {
+    // The sandbox's user, who is not its owner, reads it.
+    make_dir(source, 0o755).map_err(|error| {
         Failure(Report {
             code: "CRL-CLIENT-002",
             message: format!("agent workspace {} cannot be made: {error}", source.display()),

@@ -110,6 +110,9 @@ fn runtime(
 
 /// Asks for the sandbox of the scope's session as its first command would.
 fn compare(sandboxes: &Sandboxes, options: &SandboxOptions, listed: &Listed) -> Result<Compared, String> {
+    if listed.pool.is_some() {
+        return Err("it waits in a pool, and no session has it yet".to_owned());
+    }
     let key = &listed.session_key;
     let other = || "it was made with options of its own (--image, --workspace, --bind)".to_owned();
     if session::stands_alone(key) {

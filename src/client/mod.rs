@@ -18,6 +18,7 @@ mod collect;
 mod inventory;
 mod options;
 mod owners;
+mod pool;
 mod prepare;
 
 use std::time::Duration;
@@ -27,13 +28,14 @@ pub use collect::{Collected, MAX_COLLECTED};
 pub use inventory::{Runtime, inventory};
 pub use options::{RoadChoice, SandboxOptions};
 pub use owners::Owners;
+pub use pool::{Pool, Wish};
 pub use prepare::Way;
 
 use crate::approvals::{Command, Names, Permit};
 use crate::engine::{ContainerId, Engine};
 use crate::error::Failure;
 use crate::runner::{self, Link, Options, Road, Running, Setting, Transport};
-use crate::sandbox::{InUse, Ready, SandboxError, SandboxName, Sandboxes};
+use crate::sandbox::{InUse, Layout, Ready, SandboxError, SandboxName, Sandboxes};
 
 /// A sandbox that is running, proven and leased: nobody prunes or replaces it while this value lives.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ pub struct Sandbox {
     session: String,
     timeout: Option<Duration>,
     transport: Transport,
+    pool_size: usize,
 }
 
 /// One call: what, where, with what around it.
@@ -133,6 +136,16 @@ impl Sandbox {
     /// How the sandbox came to be: names, warnings, drift, hardening as read back, timings.
     pub fn ready(&self) -> &Ready<Way> {
         &self.ready
+    }
+
+    /// How many containers should wait for sessions like this one; where it is not 0, [`crate::keeper`] has work.
+    pub fn pool_size(&self) -> usize {
+        self.pool_size
+    }
+
+    /// The files of this installation's sandboxes.
+    pub fn layout(&self) -> &Layout {
+        self.sandboxes.layout()
     }
 
     /// The container.

@@ -1,5 +1,7 @@
 //! `agents.entries.<id>` and `agents.list[]`: both spellings of the same thing.
 
+use std::collections::HashMap;
+
 use super::exec::ExecLayer;
 use super::reader::{Block, Set};
 use super::sandbox::SandboxLayer;
@@ -26,6 +28,51 @@ pub struct Agent {
     pub tools: policy::Scope,
 }
 
+/// All agents, and what is asked of them again and again.
+#[derive(Debug, Clone)]
+pub(super) struct Agents {
+    all: Vec<Agent>,
+    by_id: HashMap<AgentId, usize>,
+    default: AgentId,
+    marked: bool,
+}
+
+impl Agents {
+    /// Of several blocks for one agent the first counts; [`read`] leaves no second.
+    pub(super) fn new(all: Vec<Agent>) -> Self {
+        let mut by_id = HashMap::new();
+        for (at, agent) in all.iter().enumerate() {
+            by_id.entry(agent.id.clone()).or_insert(at);
+        }
+        let main = AgentId::main();
+        let marked = all.iter().find(|agent| agent.default);
+        let named = marked.or_else(|| by_id.get(&main).and_then(|at| all.get(*at)));
+        let default = named.or_else(|| all.first()).map_or(main, |agent| agent.id.clone());
+        let marked = marked.is_some();
+        Self { all, by_id, default, marked }
+    }
+
+    /// In the order of the text.
+    pub(super) fn all(&self) -> &[Agent] {
+        &self.all
+    }
+
+    /// One by its id.
+    pub(super) fn get(&self, id: &AgentId) -> Option<&Agent> {
+        self.by_id.get(id).and_then(|at| self.all.get(*at))
+    }
+
+    /// The one that is meant when none is named.
+    pub(super) fn default(&self) -> &AgentId {
+        &self.default
+    }
+
+    /// One is marked as that.
+    pub(super) fn is_marked(&self) -> bool {
+        self.marked
+    }
+}
+
 /// All agents, the list before the entries. Two blocks for one agent are a problem: neither would be complete.
 pub(super) fn read(agents: &Block<'_>, empty_is_all: bool) -> Vec<Agent> {
     let listed = agents.blocks("list").into_iter().filter_map(|block| {
@@ -44,13 +91,15 @@ pub(super) fn read(agents: &Block<'_>, empty_is_all: bool) -> Vec<Agent> {
         })
     });
     let mut read: Vec<Agent> = Vec::new();
+    let mut known: HashMap<AgentId, String> = HashMap::new();
     for (name, block) in listed.chain(named) {
         let Some(agent) = one(&name, &block, empty_is_all) else { continue };
-        if let Some(before) = read.iter().find(|before| before.id == agent.id) {
-            let message = format!("agent {} is configured at {} already", agent.id, before.key);
+        if let Some(before) = known.get(&agent.id) {
+            let message = format!("agent {} is configured at {before} already", agent.id);
             block.problem_at(&name.key, message, "keep one of the two blocks");
             continue;
         }
+        known.insert(agent.id.clone(), agent.key.clone());
         read.push(agent);
     }
     read

@@ -145,7 +145,7 @@ fn workdir(block: &Block<'_>) -> Option<Set<String>> {
 }
 
 fn tmpfs(block: &Block<'_>) -> Option<Set<Vec<Tmpfs>>> {
-    let set = block.list("tmpfs")?;
+    let set = mounts(block, "tmpfs")?;
     let entry = |item: Set<String>| {
         let (target, options) = item.value.split_once(':').unwrap_or((&item.value, ""));
         let clean = lexical::clean_text(target.trim());
@@ -309,9 +309,24 @@ fn is_host_entry(text: &str) -> bool {
     })
 }
 
+/// The most entries of one list of mounts. Each bind's source is held open while a container is made, and every engine
+/// takes longer with each mount.
+pub const MAX_MOUNTS: usize = 256;
+
+/// A list of mounts that is not absurdly long.
+fn mounts(block: &Block<'_>, name: &str) -> Option<Set<Vec<Set<String>>>> {
+    let count = block.raw(name)?.value.as_array().map_or(0, Vec::len);
+    if count > MAX_MOUNTS {
+        let message = format!("has {count} entries, a sandbox takes at most {MAX_MOUNTS} from one list");
+        block.problem(name, message, "mount directories that hold several of them");
+        return None;
+    }
+    block.list(name)
+}
+
 /// Binds that are sound as text; where they lead is judged when a sandbox is made.
 pub(super) fn binds(block: &Block<'_>, name: &str) -> Vec<Set<String>> {
-    let Some(set) = block.list(name) else { return Vec::new() };
+    let Some(set) = mounts(block, name) else { return Vec::new() };
     let sound = |item: Set<String>| match BindSpec::parse(&item.value) {
         Ok(_) => Some(item),
         Err(error) => {

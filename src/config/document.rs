@@ -104,6 +104,11 @@ impl Document {
         Some(Origin { file: self.file.clone(), line, column, key: key.to_owned() })
     }
 
+    /// Line and column of a key.
+    pub fn position(&self, key: &str) -> Option<(usize, usize)> {
+        self.index.get(key).map(|place| (place.line, place.column))
+    }
+
     /// The places before the last one where a key is written again; only the last counts.
     pub fn repeated(&self, key: &str) -> bool {
         self.index.repeated(key)

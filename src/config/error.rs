@@ -1,5 +1,6 @@
 //! Why a configuration cannot be used.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::document::Origin;
@@ -82,13 +83,9 @@ fn list(problems: &[Problem]) -> String {
 
 /// Distinct fixes, in order.
 fn fixes(problems: &[Problem]) -> String {
-    let mut fixes: Vec<&str> = Vec::new();
-    for problem in problems {
-        if !fixes.contains(&problem.fix.as_str()) {
-            fixes.push(&problem.fix);
-        }
-    }
-    fixes.join("; ")
+    let mut known: HashSet<&str> = HashSet::new();
+    let fixes = problems.iter().map(|problem| problem.fix.as_str()).filter(|fix| known.insert(fix));
+    fixes.collect::<Vec<_>>().join("; ")
 }
 
 impl Diagnose for ConfigError {

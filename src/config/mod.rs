@@ -82,7 +82,7 @@ pub struct Config {
     exec: exec::ExecLayer,
     tools: policy::Scope,
     empty_allow_is_all: bool,
-    agents: Vec<Agent>,
+    agents: agents::Agents,
     explicit_ownership: bool,
     global_sessions: bool,
     channels: Vec<String>,
@@ -125,7 +125,7 @@ impl Config {
             exec,
             tools: global,
             empty_allow_is_all: empty_is_all,
-            agents,
+            agents: agents::Agents::new(agents),
             explicit_ownership,
             global_sessions,
             channels,
@@ -149,7 +149,7 @@ impl Config {
 
     /// Checks what shows only when the layers are merged, for every agent.
     pub fn check_all(&self, places: &Places) -> Result<(), ConfigError> {
-        let named = self.agents.iter().map(|agent| agent.id.clone());
+        let named = self.agents.all().iter().map(|agent| agent.id.clone());
         named.chain([self.default_agent()]).try_for_each(|id| self.sandbox(&id, places).map(drop))
     }
 
@@ -160,24 +160,21 @@ impl Config {
 
     /// The agents that are configured by name, in their order.
     pub fn agents(&self) -> &[Agent] {
-        &self.agents
+        self.agents.all()
     }
 
     /// The agent that is meant when none is named: the one marked so, else `main` where it exists or nothing
     /// is configured, else the first.
     pub fn default_agent(&self) -> AgentId {
-        let main = AgentId::main();
-        let marked = self.agents.iter().find(|agent| agent.default);
-        let named = marked.or_else(|| self.agents.iter().find(|agent| agent.id == main));
-        named.or_else(|| self.agents.first()).map_or(main, |agent| agent.id.clone())
+        self.agents.default().clone()
     }
 
     /// Refuses an agent that is not configured, naming the nearest that is.
     pub fn known_agent(&self, id: &AgentId) -> Result<(), ConfigError> {
-        if self.agent(id).is_some() || *id == self.default_agent() {
+        if self.agent(id).is_some() || id == self.agents.default() {
             return Ok(());
         }
-        let known: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
+        let known: Vec<&str> = self.agents.all().iter().map(|agent| agent.id.as_str()).collect();
         Err(ConfigError::UnknownAgent {
             agent: id.to_string(),
             nearest: reader::nearest(id.as_str(), &known).map(str::to_owned),
@@ -244,9 +241,7 @@ impl Config {
         let servers = self.document.root().get("mcp").and_then(|mcp| mcp.get("servers"));
         let mut names: Vec<&String> =
             servers.and_then(|all| all.as_object()).map(|all| all.keys().collect()).unwrap_or_default();
-        names.sort_by_key(|name| {
-            self.origin(&index::member("mcp.servers", name)).map(|origin| (origin.line, origin.column))
-        });
+        names.sort_by_cached_key(|name| self.document.position(&index::member("mcp.servers", name)));
         names.into_iter().cloned().collect()
     }
 
@@ -271,15 +266,14 @@ impl Config {
     /// Whether the workspace without a name is this agent's. With explicit ownership no agent inherits it by
     /// being the first in the file.
     fn owns_default_workspace(&self, id: &AgentId) -> bool {
-        if self.explicit_ownership && self.agents.len() > 1 && !self.agents.iter().any(|agent| agent.default)
-        {
+        if self.explicit_ownership && self.agents.all().len() > 1 && !self.agents.is_marked() {
             return false;
         }
-        *id == self.default_agent()
+        id == self.agents.default()
     }
 
     fn agent(&self, id: &AgentId) -> Option<&Agent> {
-        self.agents.iter().find(|agent| agent.id == *id)
+        self.agents.get(id)
     }
 
     /// A configured host path: `~` expanded, cleaned, absolute.

@@ -1,6 +1,7 @@
 //! Typed reading of blocks. Every problem is collected, none stops the reading.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
@@ -29,7 +30,14 @@ impl<T> Set<T> {
 pub struct Reader<'a> {
     document: &'a Document,
     var: &'a dyn Fn(&str) -> Option<String>,
-    problems: RefCell<Vec<Problem>>,
+    problems: RefCell<Problems>,
+}
+
+/// What was found, each once: blocks that several readers share are read several times.
+#[derive(Debug, Default)]
+struct Problems {
+    list: Vec<Problem>,
+    known: HashSet<(String, String)>,
 }
 
 impl std::fmt::Debug for Reader<'_> {
@@ -60,7 +68,7 @@ impl<'a> Reader<'a> {
 
     /// All problems, in the order of the text.
     pub fn finish(&self) -> Result<(), ConfigError> {
-        let mut problems = self.problems.take();
+        let mut problems = self.problems.take().list;
         if problems.is_empty() {
             return Ok(());
         }
@@ -70,15 +78,11 @@ impl<'a> Reader<'a> {
 
     /// Notes a problem with a key.
     pub fn problem(&self, key: &str, message: impl Into<String>, fix: impl Into<String>) {
-        let problem = Problem {
-            key: key.to_owned(),
-            origin: self.document.origin(key),
-            message: message.into(),
-            fix: fix.into(),
-        };
+        let message = message.into();
         let mut problems = self.problems.borrow_mut();
-        if !problems.contains(&problem) {
-            problems.push(problem);
+        if problems.known.insert((key.to_owned(), message.clone())) {
+            let origin = self.document.origin(key);
+            problems.list.push(Problem { key: key.to_owned(), origin, message, fix: fix.into() });
         }
     }
 
@@ -206,9 +210,7 @@ impl<'a> Block<'a> {
     /// The names of all members, in the order of the text; the parser sorts them by name.
     pub fn names(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = self.map.keys().map(String::as_str).collect();
-        names.sort_by_key(|name| {
-            self.reader.document.origin(&self.key(name)).map(|origin| (origin.line, origin.column))
-        });
+        names.sort_by_cached_key(|name| self.reader.document.position(&self.key(name)));
         names
     }
 

@@ -133,6 +133,8 @@ pub struct ResolvedSandbox {
     pub docker: DockerSettings,
     /// When it is removed.
     pub prune: Prune,
+    /// How many containers wait, ready, for the next session of such a sandbox; 0 is no pool.
+    pub pool_size: u64,
     /// Where the backend `ssh` of the agent host keeps workspaces on its machine.
     pub ssh_workspace_root: String,
     /// Setting (`docker.image`) to the key that decided it; settings with built-in values are absent.
@@ -210,6 +212,8 @@ pub(super) fn resolve(
     let mode = merge.pick("mode", near.mode.as_ref(), defaults.mode.as_ref()).unwrap_or_default();
     let access =
         merge.pick("workspaceAccess", near.workspace_access.as_ref(), defaults.workspace_access.as_ref());
+    // As with `prune`: one shared container, one configuration.
+    let pool_size = merge.pick("pool.size", inner.pool_size.as_ref(), defaults.pool_size.as_ref());
     // A writable workspace would be a channel between guests that must not trust each other.
     let capped = stamp.is_required() && access == Some(WorkspaceAccess::Rw);
     let access = if capped { Some(WorkspaceAccess::Ro) } else { access };
@@ -233,6 +237,7 @@ pub(super) fn resolve(
         access_capped: capped,
         docker,
         prune,
+        pool_size: pool_size.unwrap_or(0),
         ssh_workspace_root: ssh_root.unwrap_or_else(|| "/tmp/openclaw-sandboxes".to_owned()),
         keys: merge.keys,
     })

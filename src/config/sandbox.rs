@@ -15,7 +15,10 @@ pub(super) const KEYS: &[&str] = &[
     "ssh",
     "browser",
     "prune",
+    "pool",
 ];
+/// The most containers that wait in one pool: each holds memory and a place in the engine.
+pub const MAX_POOL: u64 = 64;
 const SSH_KEYS: &[&str] = &[
     "target",
     "command",
@@ -105,6 +108,7 @@ pub struct SandboxLayer {
     pub workspace_root: Option<Set<String>>,
     pub idle_hours: Option<Set<u64>>,
     pub max_age_days: Option<Set<u64>>,
+    pub pool_size: Option<Set<u64>>,
     pub ssh_workspace_root: Option<Set<String>>,
     pub docker: DockerLayer,
 }
@@ -134,10 +138,21 @@ impl SandboxLayer {
             workspace_root: block.word("workspaceRoot"),
             idle_hours: prune.as_ref().and_then(|prune| prune.whole("idleHours", 0)),
             max_age_days: prune.as_ref().and_then(|prune| prune.whole("maxAgeDays", 0)),
+            pool_size: block.closed("pool", &["size"]).as_ref().and_then(pool_size),
             ssh_workspace_root: ssh.as_ref().and_then(ssh_workspace_root),
             docker,
         })
     }
+}
+
+/// How many containers wait.
+fn pool_size(pool: &Block<'_>) -> Option<Set<u64>> {
+    let set = pool.whole("size", 0)?;
+    if set.value > MAX_POOL {
+        pool.problem("size", format!("{} is more than {MAX_POOL}", set.value), "write a smaller number");
+        return None;
+    }
+    Some(set)
 }
 
 /// A directory on the other machine; creel has no such backend and only tells it.

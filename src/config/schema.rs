@@ -91,6 +91,9 @@ fn sandbox() -> Members {
             ("maxAgeDays", whole("Days; 0 is never.", 0)),
         ],
     );
+    let most = json!(super::sandbox::MAX_POOL);
+    let size = with(whole("How many wait; 0 is none.", 0), "maximum", most);
+    let pool = closed("Containers that wait, ready, for new sessions.", vec![("size", size)]);
     vec![
         ("mode", one_of("Which sessions are sandboxed.", &["off", "non-main", "all"])),
         ("backend", text("docker or podman; both mean the engine that is found.")),
@@ -102,6 +105,7 @@ fn sandbox() -> Members {
         ("ssh", json!({"type": "object", "description": "Not used by creel."})),
         ("browser", json!({"type": "object", "description": "Not used by creel."})),
         ("prune", prune),
+        ("pool", pool),
     ]
 }
 
@@ -118,7 +122,7 @@ fn docker() -> Members {
         ("containerPrefix", text("What the container's name begins with.")),
         ("workdir", text("Working directory in the container; absolute.")),
         ("readOnlyRoot", flag("The root file system is read-only.")),
-        ("tmpfs", texts("path[:options].")),
+        ("tmpfs", with(texts("path[:options]."), "maxItems", json!(super::docker::MAX_MOUNTS))),
         ("network", text("none, bridge or a network's name.")),
         ("user", text("uid[:gid]; else the workspace's owner.")),
         ("capDrop", with(texts("Capabilities to drop."), "minItems", json!(1))),
@@ -139,7 +143,7 @@ fn docker() -> Members {
         ("apparmorProfile", text("Name of a profile.")),
         ("dns", texts("Addresses of name servers.")),
         ("extraHosts", texts("name:address.")),
-        ("binds", texts("host:container[:options].")),
+        ("binds", with(texts("host:container[:options]."), "maxItems", json!(super::docker::MAX_MOUNTS))),
         ("dangerouslyAllowReservedContainerTargets", flag("Binds may cover the workspace.")),
         ("dangerouslyAllowExternalBindSources", flag("Binds may come from outside the workspace.")),
         ("dangerouslyAllowContainerNamespaceJoin", flag("The network may be another container's.")),

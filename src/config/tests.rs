@@ -283,3 +283,19 @@ proptest::proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn pools_are_off_and_bounded() {
+    assert_eq!(sandbox("{}", "main").pool_size, 0);
+    let text = "{agents: {defaults: {sandbox: {pool: {size: 2}}}, entries: {a: {sandbox: {pool: {size: 0}}}, \
+                b: {}, c: {sandbox: {scope: 'shared', pool: {size: 5}}}}}}";
+    assert_eq!(["a", "b", "c"].map(|agent| sandbox(text, agent).pool_size), [0, 2, 2]);
+    assert_eq!(sandbox(text, "b").key("pool.size"), Some("agents.defaults.sandbox.pool.size"));
+    for wrong in ["{size: 65}", "{size: -1}", "{sise: 1}", "3"] {
+        assert_eq!(
+            problems(&format!("{{agents: {{defaults: {{sandbox: {{pool: {wrong}}}}}}}}}")).len(),
+            1,
+            "{wrong}"
+        );
+    }
+}

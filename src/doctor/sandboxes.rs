@@ -104,6 +104,7 @@ mod tests {
             leases: 0,
             commands: None,
             image_now: None,
+            pool: None,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::engine::{ContainerFacts, Discovery, Endpoint, Engine, EngineError, En
 use crate::error::{Diagnose as _, Report};
 use crate::image::rebuild_hint;
 use crate::runner::{Capabilities, Transport};
-use crate::sandbox::{self, Check, Hardening, Place, Rule, Stored};
+use crate::sandbox::{self, Check, Hardening, Layout, Place, PoolRole, Rule, Stored};
 
 /// How long the engine may take, all questions together.
 pub const ENGINE_TIME: Duration = Duration::from_millis(8);
@@ -40,6 +40,9 @@ pub struct Live {
     /// Why it would not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<Report>,
+    /// The pools of this installation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolState>,
     /// The container that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<ContainerState>,
@@ -128,6 +131,19 @@ pub struct PlannedMount {
     pub read_only: bool,
 }
 
+/// The pools of this installation, as their files tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolState {
+    /// This session would take a container out of one, if none is there for it yet.
+    pub draws: bool,
+    /// Containers that wait, in all pools.
+    pub waiting: usize,
+    /// The process that keeps them filled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<u32>,
+}
+
 /// The container that is there, as far as known.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -160,6 +176,7 @@ pub async fn look(options: &SandboxOptions, discovery: &Discovery) -> Live {
     match preview {
         Err(failure) => live.refused = Some(failure.0),
         Ok(preview) => {
+            live.pool = Some(pool(&preview));
             let (container, hint) = container(&preview, engine.as_ref(), deadline).await;
             if let Some(engine) = &engine {
                 live.creel_container = own_container(engine).await;
@@ -280,6 +297,16 @@ fn state(
         mounts: hardening.checks.iter().filter(|check| check.rule == Rule::Mount).cloned().collect(),
         hardening,
     })
+}
+
+fn pool(preview: &Preview) -> PoolState {
+    let layout = Layout::new(&preview.state);
+    let waiting = sandbox::pool::waiting(&layout);
+    PoolState {
+        draws: matches!(preview.request.pool, PoolRole::Draws { .. }),
+        waiting: waiting.iter().filter(|one| one.ready).count(),
+        keeper: sandbox::pool::holder(&layout),
+    }
 }
 
 fn milliseconds(time: SystemTime) -> Option<u64> {

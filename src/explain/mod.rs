@@ -24,7 +24,8 @@ use crate::config::{Config, Mode, Places, ResolvedSandbox, Subject, SubjectError
 use crate::session::Scope;
 
 pub use live::{
-    ContainerState, ENGINE_TIME, EngineState, Live, OwnContainer, Planned, PlannedMount, Road, look,
+    ContainerState, ENGINE_TIME, EngineState, Live, OwnContainer, Planned, PlannedMount, PoolState, Road,
+    look,
 };
 pub use mounts::{MountRow, MountSource};
 pub use policy::{Elevated, Sources, Tools};

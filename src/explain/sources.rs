@@ -1,6 +1,6 @@
 //! Which key decided what, and what a first command would be refused for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::paths::{BindError, validate};
 use crate::session::SessionKey;
 
 /// The settings whose origin is worth a line.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
     "mode",
     "scope",
     "backend",
@@ -27,6 +27,7 @@ const SETTINGS: [&str; 14] = [
     "docker.cpus",
     "docker.pidsLimit",
     "docker.setupCommand",
+    "pool.size",
 ];
 
 /// The key that decided a setting, and where it stands.
@@ -70,18 +71,20 @@ pub(super) fn sources(config: &Config, sandbox: &ResolvedSandbox) -> BTreeMap<&'
 
 /// Every bind that a first command would be refused for.
 pub(super) fn problems(sandbox: &ResolvedSandbox, places: &Places, session: &SessionKey) -> Vec<Problem> {
-    refused(sandbox, places, session).iter().map(BindError::report).collect()
+    refused(sandbox, &deny(places), session).iter().map(BindError::report).collect()
 }
 
 /// The same for the main sessions of all agents, as problems of the configuration.
 pub fn refused_binds(config: &Config, places: &Places) -> Vec<config::Problem> {
     let named = config.agents().iter().map(|agent| agent.id.clone());
     let mut problems: Vec<config::Problem> = Vec::new();
+    let mut known: HashSet<String> = HashSet::new();
+    let deny = deny(places);
     for agent in named.chain([config.default_agent()]) {
         let Ok(sandbox) = config.sandbox(&agent, places) else { continue };
-        for error in refused(&sandbox, places, &SessionKey::main_of(&agent)) {
+        for error in refused(&sandbox, &deny, &SessionKey::main_of(&agent)) {
             // A bind of the defaults comes once, whoever has it.
-            if !problems.iter().any(|known| known.key == error.key) {
+            if known.insert(error.key.clone()) {
                 let Report { message, fix, .. } = error.report();
                 let origin = config.origin(&error.key);
                 problems.push(config::Problem { key: error.key, origin, message, fix });
@@ -91,13 +94,20 @@ pub fn refused_binds(config: &Config, places: &Places) -> Vec<config::Problem> {
     problems
 }
 
-/// Judged as at the first command.
-fn refused(sandbox: &ResolvedSandbox, places: &Places, session: &SessionKey) -> Vec<BindError> {
+/// The list of this host; it is made once because it looks at many files.
+fn deny(places: &Places) -> DenyList {
     let home = places.home.as_ref().map(|home| home.display().to_string());
     let var = |name: &str| if name == "HOME" { home.clone() } else { std::env::var(name).ok() };
-    let deny = DenyList::new(&DenyEnv::from_vars(var, &places.state).with_os_home());
+    DenyList::new(&DenyEnv::from_vars(var, &places.state).with_os_home())
+}
+
+/// Judged as at the first command.
+fn refused(sandbox: &ResolvedSandbox, deny: &DenyList, session: &SessionKey) -> Vec<BindError> {
+    if sandbox.docker.binds.is_empty() {
+        return Vec::new();
+    }
     let roots = [super::mounts::host_root(sandbox, session, true), sandbox.agent_workspace.clone()];
-    let policy = sandbox.bind_policy(deny, &roots);
+    let policy = sandbox.bind_policy(deny.clone(), &roots);
     let binds = sandbox.docker.binds.iter().map(|bind| (bind.written.as_str(), bind.key.as_str()));
     validate::validate_all(binds, &policy).err().unwrap_or_default()
 }

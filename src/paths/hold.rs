@@ -135,7 +135,7 @@ impl HeldSource {
     }
 }
 
-fn classify(path: &Path, errno: rustix::io::Errno) -> HoldError {
+pub(super) fn classify(path: &Path, errno: rustix::io::Errno) -> HoldError {
     match errno {
         rustix::io::Errno::NOENT => HoldError::Missing(path.to_owned()),
         rustix::io::Errno::LOOP => HoldError::Changed(path.to_owned()),

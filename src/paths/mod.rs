@@ -16,6 +16,7 @@
 //! | [`protected`] | directories of a workspace that its sandbox must not change |
 //! | [`select`] | which of several mounts on one target wins |
 //! | [`workdir`] | the working directory that a call asks for, mapped into the sandbox |
+//! | [`make`] | directories made without following a link |
 //! | [`hold`] | a descriptor on the resolved source |
 
 pub mod bind;
@@ -24,6 +25,7 @@ mod deny_table;
 mod error;
 pub mod hold;
 pub mod lexical;
+pub mod make;
 pub mod policy;
 pub mod protected;
 pub mod resolve;

@@ -1,6 +1,8 @@
 //! Which of several mounts on one target wins (spec `sandbox.md` §4.5). One answer for the container and for
 //! everything that maps paths.
 
+use std::collections::HashMap;
+
 use super::validate::ValidBind;
 
 /// The binds that are mounted, and what was left out.
@@ -43,18 +45,19 @@ impl std::fmt::Display for Dropped {
 /// Drops binds whose target equals one of `protected` (clean paths); of several with one target the last wins.
 pub fn select(binds: Vec<ValidBind>, protected: &[String]) -> Selection {
     let mut selection = Selection::default();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for bind in binds {
         if protected.contains(&bind.target) {
             selection.dropped.push(Dropped { bind, reason: DropReason::Protected });
             continue;
         }
-        match selection.binds.iter_mut().find(|before| before.target == bind.target) {
-            Some(before) => {
-                let reason = DropReason::Replaced(bind.key.clone());
-                let bind = std::mem::replace(before, bind);
-                selection.dropped.push(Dropped { bind, reason });
-            }
-            None => selection.binds.push(bind),
+        if let Some(before) = places.get(&bind.target).and_then(|at| selection.binds.get_mut(*at)) {
+            let reason = DropReason::Replaced(bind.key.clone());
+            let bind = std::mem::replace(before, bind);
+            selection.dropped.push(Dropped { bind, reason });
+        } else {
+            places.insert(bind.target.clone(), selection.binds.len());
+            selection.binds.push(bind);
         }
     }
     selection

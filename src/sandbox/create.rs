@@ -11,6 +11,7 @@ use super::lease::Lease;
 use super::meet::{Meet, MeetError, Probe};
 use super::prove::{self, Hardening, Rule, Verdict};
 use super::record::{Record, Secret};
+use super::request::PoolRole;
 use super::spec::{self, MEET_TARGET};
 use super::{Sandboxes, workspace};
 use crate::engine::{ContainerFacts, ContainerId, ContainerSpec};
@@ -35,9 +36,14 @@ impl<'a> Attempt<'a> {
         let run = RunId::new()?;
         let rendezvous = sandboxes.layout.make_run(&run)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let key = match &plan.request.pool {
+            PoolRole::Waits { key } => Some(key.as_str()),
+            PoolRole::Apart | PoolRole::Draws { .. } => None,
+        };
         let labels = Labels {
             installation: sandboxes.installation.as_str(),
-            scope_key: &plan.request.scope_key,
+            scope_key: key.is_none().then_some(plan.request.scope_key.as_str()),
+            pool: key,
             created_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             hash: &plan.hash,
             init: &plan.init.digest,
@@ -184,6 +190,8 @@ impl<'a> Attempt<'a> {
             user: self.plan.user.clone(),
             agent: self.plan.request.agent.clone(),
             hash: self.plan.hash.clone(),
+            scope: None,
+            made_as: None,
             outside,
             nonce: self.nonce.map(Secret),
             inputs: self.plan.inputs.clone(),
@@ -212,6 +220,7 @@ impl<'a> Attempt<'a> {
             scope_key: self.plan.request.scope_key.clone(),
             rendezvous: self.rendezvous.clone(),
             created: true,
+            pooled: false,
             drift: None,
             warnings,
             hardening,

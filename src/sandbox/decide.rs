@@ -73,7 +73,9 @@ pub(super) fn decide(found: Found<'_>, wanted: Wanted<'_>) -> Action {
         return Action::Replace("the engine restarted it");
     }
     let label = facts.labels.get(labels::HASH).map(String::as_str);
-    if record.hash == wanted.hash && label == Some(wanted.hash) {
+    // A label cannot change: what came out of a pool keeps the hash that it was made under.
+    let made_as = record.made_as.as_deref().unwrap_or(wanted.hash);
+    if record.hash == wanted.hash && label == Some(made_as) {
         return Action::Use { drift: Vec::new() };
     }
     if found.leases == 0 && !found.recent {

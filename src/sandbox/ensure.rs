@@ -21,7 +21,7 @@ use super::record::Record;
 use super::request::{Identity, SandboxRequest};
 use super::spec::{self, Context};
 use super::workspace::{self, Prepared};
-use crate::engine::{ContainerFacts, ContainerId, ContainerSpec, EngineError};
+use crate::engine::{ContainerFacts, ContainerId, ContainerSpec, EngineError, ImageFacts};
 
 /// A container used less than this long ago is hot: it is not replaced because of a changed configuration
 /// (spec `sandbox.md` §11.2).
@@ -58,6 +58,8 @@ pub struct Ready<L> {
     pub rendezvous: PathBuf,
     /// This call made the container.
     pub created: bool,
+    /// It came out of a pool.
+    pub pooled: bool,
     /// The container is in use under an older configuration that differs so, key by key.
     pub drift: Option<Vec<String>>,
     /// What should be known.
@@ -130,6 +132,9 @@ impl Sandboxes {
     ) -> Result<Ready<M::Link>, SandboxError> {
         let mut clock = Instant::now();
         let mut timings = Timings::default();
+        if let Some(ready) = self.claim(request, init, meet).await? {
+            return Ok(ready);
+        }
         let plan = self.plan(request, init).await?;
         timings.prepare_us = lap(&mut clock);
         if let Some(ready) = self.warm(&plan, meet, timings).await? {
@@ -160,6 +165,17 @@ impl Sandboxes {
         }
         let image = self.engine.image(&request.image).await?;
         let image = image.ok_or_else(|| EngineError::ImageMissing { image: request.image.clone() })?;
+        self.plan_with(request, init, image)
+    }
+
+    /// The same for an image that was looked up, once the place is known.
+    pub(super) fn plan_with<'a>(
+        &self,
+        request: &'a SandboxRequest,
+        init: &'a InitBinary,
+        image: ImageFacts,
+    ) -> Result<Plan<'a>, SandboxError> {
+        let place = self.known_place()?;
         let Prepared { held, user, warnings } =
             workspace::prepare(request, self.layout.state(), self.rootless())?;
         let mut identities = BTreeMap::from([(request.workspace.target.clone(), held.identity)]);
@@ -292,7 +308,7 @@ impl Sandboxes {
     }
 
     /// Meets the init of a proven container. The inner error: it cannot be met.
-    async fn join<M: Meet>(
+    pub(super) async fn join<M: Meet>(
         &self,
         plan: &Plan<'_>,
         facts: &ContainerFacts,
@@ -325,6 +341,7 @@ impl Sandboxes {
             scope_key: plan.request.scope_key.clone(),
             rendezvous,
             created: false,
+            pooled: false,
             drift: None,
             warnings,
             hardening: record.hardening,

@@ -92,6 +92,19 @@ impl Listed {
         Fate::Keep(format!("{}, {}", within("idle for", idle, limits.idle), within("aged", age, limits.age)))
     }
 
+    /// Prune came by, and it waits in a pool, ready; `None` for any other. `kept`: some process keeps the pools, which then
+    /// decides over what waits in them.
+    pub fn when_waiting(&self, kept: bool) -> Option<Fate> {
+        if self.pool.is_none() || !self.running || !self.proven || self.use_now().is_some() {
+            return None;
+        }
+        Some(if kept {
+            Fate::Keep("it waits in a pool".to_owned())
+        } else {
+            Fate::Remove("nobody keeps its pool".to_owned())
+        })
+    }
+
     /// The limits that it was made with: for where its owner's are not known.
     pub fn own_limits(&self) -> Limits {
         Limits { idle: Duration::from_secs(self.idle_limit_s), age: Duration::from_secs(self.max_age_s) }
@@ -144,6 +157,7 @@ mod tests {
             leases: 0,
             commands: None,
             image_now: None,
+            pool: None,
         }
     }
 
@@ -179,6 +193,15 @@ mod tests {
         let paused = Listed { running: false, status: "paused".to_owned(), ..listed() };
         assert_eq!(pruned(&paused, u64::MAX), None);
         assert!(!paused.when_asked(InUse::Refuse).removes() && paused.when_asked(InUse::Remove).removes());
+    }
+
+    #[test]
+    fn what_waits_is_its_keepers() {
+        let waits = Listed { pool: Some("k".to_owned()), ..listed() };
+        assert_eq!(waits.when_waiting(true), Some(Fate::Keep("it waits in a pool".to_owned())));
+        assert_eq!(waits.when_waiting(false).unwrap().reason(), "nobody keeps its pool");
+        assert_eq!(Listed { proven: false, ..waits }.when_waiting(true), None);
+        assert_eq!(listed().when_waiting(false), None);
     }
 
     #[test]

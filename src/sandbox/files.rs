@@ -9,6 +9,9 @@
 //! | `used/<name>` | its modification time is the last use |
 //! | `mark/<what>` | its modification time is when something that happens seldom was last done |
 //! | `lock/<name>` | lock of the sandbox; never removed, so that all processes lock the same file |
+//! | `pool/<name>.json` | a container that waits, see `pool` |
+//! | `pool/want/<digest>.json` | a configuration that a pool is wanted for |
+//! | `pool/holder` | lock of whoever keeps the pools |
 //! | `lease/<name>/` | one locked file for each user of the sandbox |
 
 use std::fs::{File, OpenOptions};
@@ -154,6 +157,16 @@ impl Layout {
         run.map_or(Ok(()), |run| self.remove_run(run))
     }
 
+    /// Directory of the pools.
+    pub(super) fn pool(&self) -> Result<PathBuf, SandboxError> {
+        Ok(self.state.own("pool")?)
+    }
+
+    /// Directory of the wishes for pools.
+    pub(super) fn wishes(&self) -> Result<PathBuf, SandboxError> {
+        Ok(self.state.own("pool/want")?)
+    }
+
     /// The lock file of a sandbox, not yet locked.
     pub(super) fn lock_file(&self, name: &SandboxName) -> Result<(File, PathBuf), SandboxError> {
         let path = self.state.own("lock")?.join(name.as_str());
@@ -178,7 +191,7 @@ pub fn erase(state: &StateDir, name: &SandboxName) -> Result<(), SandboxError> {
 }
 
 /// Opens or makes a file that only this user may read.
-fn private(path: &Path) -> std::io::Result<File> {
+pub(super) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 

@@ -50,6 +50,47 @@ impl Inputs {
         sha256(&text)
     }
 
+    /// What containers of one pool have in common: everything but the name and, where creel makes the workspace, which
+    /// directory of `root` it is. `context` is what else they must agree in.
+    pub(super) fn pool_key(&self, root: Option<&str>, context: &str) -> String {
+        let mut value = self.0.clone();
+        if let Value::Object(fields) = &mut value {
+            fields.remove("name");
+            fields.insert("pool".to_owned(), json!(sha256(context)));
+            let workdir = fields.get("workdir").and_then(Value::as_str).map(str::to_owned);
+            if let (Some(root), Some(workdir)) = (root, workdir) {
+                for mount in fields.get_mut("mounts").and_then(Value::as_array_mut).into_iter().flatten() {
+                    if target(mount) == Some(&workdir)
+                        && let Value::Object(mount) = mount
+                    {
+                        mount.insert("source".to_owned(), json!(format!("{root}/*")));
+                    }
+                }
+                if let Some(Value::Object(all)) = fields.get_mut("identities") {
+                    all.remove(&workdir);
+                }
+            }
+        }
+        Self(value).hash()
+    }
+
+    /// The same container under another name, with another path to its workspace.
+    pub(super) fn moved(&self, name: &str, workspace: Option<(&str, &str)>) -> Self {
+        let mut value = self.0.clone();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("name".to_owned(), json!(name));
+            let mounts = fields.get_mut("mounts").and_then(Value::as_array_mut);
+            for mount in mounts.into_iter().flatten().filter_map(Value::as_object_mut) {
+                if let Some((from, to)) = workspace
+                    && mount.get("source").and_then(Value::as_str) == Some(from)
+                {
+                    mount.insert("source".to_owned(), json!(to));
+                }
+            }
+        }
+        Self(value)
+    }
+
     /// What differs between this (a container's inputs) and `wanted`, one line for each key.
     pub fn drift(&self, wanted: &Self) -> Vec<String> {
         let empty = serde_json::Map::new();
@@ -255,6 +296,22 @@ mod tests {
         assert!(!before.mounts_differ(&after) && !before.drift(&after).is_empty());
         let other = all(vec![mount("/ws", "/w", false), mount("/x", "/w/skills", true)], json!({"/w": 1}));
         assert!(before.mounts_differ(&other));
+    }
+
+    #[test]
+    fn a_pool_has_one_key_for_all_names_and_places() {
+        let at = |name: &str, source: &str, ino: u64| {
+            of(json!({"name": name, "workdir": "/w", "identities": {"/w": ino, "/d": 9},
+                "mounts": [{"source": source, "target": "/w"}, {"source": "/d", "target": "/d"}]}))
+        };
+        let (waits, session) = (at("p", "/r/.pool-p", 1), at("s", "/r/s", 1));
+        let key = |inputs: &Inputs| inputs.pool_key(Some("/r"), "c");
+        assert_eq!(key(&waits), key(&at("s", "/r/s", 2)));
+        assert_ne!(key(&waits), waits.pool_key(Some("/other"), "c"));
+        assert_ne!(key(&waits), waits.pool_key(Some("/r"), "d"));
+        assert_ne!(waits.pool_key(None, "c"), at("p", "/r/.pool-p", 2).pool_key(None, "c"));
+        assert_eq!(waits.moved("s", Some(("/r/.pool-p", "/r/s"))), session);
+        assert_ne!(waits.moved("s", Some(("/r/.pool-p", "/r/s"))), at("s", "/r/s", 2));
     }
 
     #[test]

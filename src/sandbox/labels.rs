@@ -30,13 +30,18 @@ pub const IDLE: &str = "creel.idle";
 /// Age limit in seconds, 0 for none.
 pub const EXPIRES: &str = "creel.expires";
 
+/// Made for a pool, under this key. Whose it became later stands in creel's own files only: labels cannot change.
+pub const POOL: &str = "creel.pool";
+
 /// Values of the labels of one container.
 #[derive(Debug, Clone)]
 pub struct Labels<'a> {
     /// The installation's 32 digits.
     pub installation: &'a str,
-    /// Scope key.
-    pub scope_key: &'a str,
+    /// Scope key; nobody's while it waits in a pool.
+    pub scope_key: Option<&'a str>,
+    /// Key of the pool that it is made for.
+    pub pool: Option<&'a str>,
     /// Milliseconds since 1970.
     pub created_ms: u64,
     /// Configuration hash.
@@ -59,9 +64,10 @@ impl Labels<'_> {
     /// Upstream's labels and creel's.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         let seconds = |limit: Duration| limit.as_secs().to_string();
-        [
+        let own = [(SESSION_KEY, self.scope_key), (POOL, self.pool)];
+        let own = own.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned())));
+        let all = [
             (SANDBOX, "1".to_owned()),
-            (SESSION_KEY, self.scope_key.to_owned()),
             (CREATED, self.created_ms.to_string()),
             (HASH, self.hash.to_owned()),
             (INSTALLATION, self.installation.to_owned()),
@@ -72,8 +78,7 @@ impl Labels<'_> {
             (RUN, self.run.as_str().to_owned()),
             (IDLE, seconds(self.idle)),
             (EXPIRES, seconds(self.max_age)),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        ];
+        all.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }

@@ -53,6 +53,9 @@ pub struct Listed {
     /// Image id that the reference means now; `None` when the reference is gone.
     #[serde(skip)]
     pub image_now: Option<String>,
+    /// It waits in the pool of this key; no session has it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
 }
 
 /// What a listing and an inspection both tell.
@@ -148,19 +151,23 @@ impl Sandboxes {
     /// One container with what the files add.
     pub(super) fn listed(&self, row: Row<'_>) -> Result<Listed, SandboxError> {
         let name = SandboxName::parse(row.name).ok();
-        let (mut leases, mut last_used, mut proven) = (0, None, false);
+        let (mut leases, mut last_used, mut proven, mut scope) = (0, None, false, None);
         if let Some(name) = &name {
             leases = lease::count(&self.layout, name)?;
             last_used = self.layout.last_used(name);
             let record = Record::load(&self.layout, name);
             // A listing does not tell the start time: whether it was restarted is found out at the next use.
-            proven = row.running && record.is_some_and(|record| record.container == row.id);
+            let record = record.filter(|record| record.container == row.id);
+            proven = row.running && record.is_some();
+            scope = record.and_then(|record| record.scope);
         }
         let since = |time: std::time::SystemTime| time.duration_since(UNIX_EPOCH).ok();
         Ok(Listed {
             id: row.id.to_owned(),
             name: row.name.to_owned(),
-            session_key: row.label(labels::SESSION_KEY),
+            pool: row.labels.get(labels::POOL).filter(|_| scope.is_none()).cloned(),
+            // What came out of a pool has its scope in the files only.
+            session_key: scope.unwrap_or_else(|| row.label(labels::SESSION_KEY)),
             image: row.label(labels::REFERENCE),
             image_id: row.label(labels::IMAGE),
             image_match: None,

@@ -12,6 +12,7 @@
 //! | `place` | creel itself in a container: whose paths are whose |
 //! | `ensure`, `create` | the way to a ready container |
 //! | `fate` | who goes and who stays, and why; pure |
+//! | `pool` | containers that wait, ready, for the first session that wants such a one |
 //! | `stop`, `list`, `prune` | and out of it |
 //! | `preview` | what a request would become, and what the files say |
 //!
@@ -37,6 +38,7 @@ mod list;
 mod lock;
 mod meet;
 mod place;
+pub mod pool;
 mod preview;
 pub mod prove;
 mod prune;
@@ -47,6 +49,7 @@ mod stop;
 mod user;
 mod workspace;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use by_link::ByLink;
@@ -69,7 +72,8 @@ pub use prove::{Check, Hardening, Rule, Verdict};
 pub use prune::{Owner, Pruned};
 pub use record::Record;
 pub use request::{
-    ALLOW_UNENFORCED_KEY, Bind, DEFAULT_PIDS, Held, Identity, SandboxName, SandboxRequest, Workspace,
+    ALLOW_UNENFORCED_KEY, Bind, DEFAULT_PIDS, Held, Identity, PoolRole, SandboxName, SandboxRequest,
+    Workspace,
 };
 pub use spec::{HOME_TARGET, INIT_TARGET, MEET_TARGET};
 pub use stop::InUse;
@@ -127,6 +131,11 @@ pub fn rootless(endpoint: &Endpoint) -> bool {
         Endpoint::Unix(path) => owner(path).is_some_and(|uid| uid != 0),
         Endpoint::Tcp(_) => false,
     }
+}
+
+/// Identity of each bind's source by target.
+fn identities(request: &SandboxRequest) -> BTreeMap<String, Identity> {
+    request.binds.iter().map(|bind| (bind.target.clone(), bind.held.identity)).collect()
 }
 
 fn owner(path: &Path) -> Option<u32> {

@@ -91,7 +91,7 @@ fn no_init() -> InitBinary {
 }
 
 /// As at the first command.
-fn user(request: &SandboxRequest, rootless: bool) -> String {
+pub(super) fn user(request: &SandboxRequest, rootless: bool) -> String {
     let own_uid = rustix::process::geteuid().as_raw();
     let dir = &request.workspace.dir;
     let given = request.workspace.owned_by_creel && own_uid == 0;

@@ -12,7 +12,7 @@ use super::list::Listed;
 use super::meet::Meet;
 use super::record::Record;
 use super::request::SandboxName;
-use super::{Sandboxes, ensure::run_of, lock};
+use super::{Sandboxes, ensure::run_of, lock, pool};
 use crate::engine::ContainerSummary;
 
 /// A rendezvous directory that no container carries is somebody's beginning for this long, then it is rubbish.
@@ -65,6 +65,20 @@ impl Sandboxes {
         owner: Owner<'_>,
         which: impl Fn(&Listed) -> bool,
     ) -> Result<Vec<Pruned>, SandboxError> {
+        let kept = pool::holder(&self.layout).is_some();
+        let pruned = self.prune_with(meet, Rules { owner, kept }, which).await?;
+        if !kept {
+            self.sweep_places().await?;
+        }
+        Ok(pruned)
+    }
+
+    async fn prune_with<M: Meet>(
+        &self,
+        meet: &M,
+        rules: Rules<'_>,
+        which: impl Fn(&Listed) -> bool,
+    ) -> Result<Vec<Pruned>, SandboxError> {
         let mut pruned = Vec::new();
         let containers = self.containers().await?;
         for summary in &containers {
@@ -73,9 +87,9 @@ impl Sandboxes {
             if !which(&listed) {
                 continue;
             }
-            let Fate::Remove(reason) = pruned_now(&listed, owner) else { continue };
+            let Fate::Remove(reason) = rules.judge(&listed) else { continue };
             let name_text = name.to_string();
-            match self.prune_one(&name, meet, owner).await {
+            match self.prune_one(&name, meet, rules).await {
                 Ok(None) => {}
                 Ok(Some(reason)) => pruned.push(Pruned { name: name_text, reason, error: None }),
                 Err(error) => pruned.push(Pruned { name: name_text, reason, error: Some(error.to_string()) }),
@@ -120,8 +134,9 @@ impl Sandboxes {
         owner: Owner<'_>,
     ) -> Result<Vec<(Listed, Fate)>, SandboxError> {
         let all = self.survey(meet).await?.into_iter();
+        let rules = Rules { owner, kept: pool::holder(&self.layout).is_some() };
         let one = |listed: Listed| {
-            let fate = pruned_now(&listed, owner);
+            let fate = rules.judge(&listed);
             (listed, fate)
         };
         Ok(all.map(one).collect())
@@ -133,7 +148,8 @@ impl Sandboxes {
         if !self.layout.due_again("pruned", SELDOM) {
             return;
         }
-        match self.prune_by(meet, owner).await {
+        // What waits in a pool without a keeper is adopted by the next one; only who asks for a prune loses it.
+        match self.prune_with(meet, Rules { owner, kept: true }, |_| true).await {
             Ok(removed) => {
                 for Pruned { name, reason, error } in removed {
                     match error {
@@ -152,13 +168,13 @@ impl Sandboxes {
         &self,
         name: &SandboxName,
         meet: &M,
-        owner: Owner<'_>,
+        rules: Rules<'_>,
     ) -> Result<Option<String>, SandboxError> {
         let Some(_lock) = lock::try_exclusive(&self.layout, name)? else { return Ok(None) };
         let Some(facts) = self.engine.inspect(name.as_str()).await? else { return Ok(None) };
         self.own(&facts)?;
         let listed = self.listed((&facts).into())?;
-        let Fate::Remove(reason) = pruned_now(&listed, owner) else { return Ok(None) };
+        let Fate::Remove(reason) = rules.judge(&listed) else { return Ok(None) };
         if let Some(record) = Record::load(&self.layout, name)
             && self.busy(&facts, &record, meet).await
         {
@@ -166,7 +182,19 @@ impl Sandboxes {
         }
         self.engine.remove(&facts.id).await?;
         self.layout.forget(name, run_of(&facts.labels).as_ref())?;
+        self.forget_place(name)?;
         Ok(Some(reason))
+    }
+
+    /// Removes entries and workspaces of pools that no container has any more.
+    async fn sweep_places(&self) -> Result<(), SandboxError> {
+        for waiting in self.waiting()? {
+            let Some(_lock) = lock::try_exclusive(&self.layout, &waiting.name)? else { continue };
+            if self.engine.inspect(waiting.name.as_str()).await?.is_none() {
+                self.empty(&waiting.name).await?;
+            }
+        }
+        Ok(())
     }
 
     fn stale_among(&self, containers: &[ContainerSummary]) -> Result<Vec<RunId>, SandboxError> {
@@ -180,9 +208,21 @@ impl Sandboxes {
     }
 }
 
-fn pruned_now(listed: &Listed, owner: Owner<'_>) -> Fate {
-    let limits = owner(&listed.session_key).unwrap_or_else(|| listed.own_limits());
-    listed.when_pruned(limits, now_ms())
+/// What a prune goes by.
+#[derive(Clone, Copy)]
+struct Rules<'a> {
+    owner: Owner<'a>,
+    /// Some process keeps the pools.
+    kept: bool,
+}
+
+impl Rules<'_> {
+    fn judge(&self, listed: &Listed) -> Fate {
+        listed.when_waiting(self.kept).unwrap_or_else(|| {
+            let limits = (self.owner)(&listed.session_key).unwrap_or_else(|| listed.own_limits());
+            listed.when_pruned(limits, now_ms())
+        })
+    }
 }
 
 fn now_ms() -> u64 {

@@ -31,6 +31,12 @@ pub struct Record {
     pub agent: String,
     /// Configuration hash.
     pub hash: String,
+    /// Scope key of its sessions, where the labels do not tell: it came out of a pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The configuration hash in its label, where that is another: it was made under another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_as: Option<String>,
     /// It was proven from outside: its init could not be met.
     #[serde(default)]
     pub outside: bool,

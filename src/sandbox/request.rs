@@ -64,6 +64,8 @@ pub struct SandboxRequest {
     pub idle_limit: Duration,
     /// A sandbox older than this is removed by prune when nobody uses it. Zero never.
     pub max_age: Duration,
+    /// What a pool has to do with it.
+    pub pool: PoolRole,
     /// Rules that may stay unenforced; from [`ALLOW_UNENFORCED_KEY`].
     pub allow_unenforced: Vec<Rule>,
 }
@@ -100,9 +102,29 @@ impl SandboxRequest {
             setup: None,
             idle_limit: Duration::from_hours(24),
             max_age: Duration::from_hours(7 * 24),
+            pool: PoolRole::Apart,
             allow_unenforced: Vec::new(),
         }
     }
+}
+
+/// What a pool of ready containers has to do with a sandbox (design §4).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PoolRole {
+    /// Nothing.
+    #[default]
+    Apart,
+    /// Where no container is there yet, one that waits may become it.
+    Draws {
+        /// Whatever else a container that waits must agree in; only a digest of it is kept. It says what the set-up
+        /// command ran with, so that nobody gets what was prepared with somebody else's variables.
+        context: String,
+    },
+    /// It is to wait in a pool itself.
+    Waits {
+        /// The pool's key.
+        key: String,
+    },
 }
 
 /// A container name that is also safe as a file name: 2 to 63 of `[A-Za-z0-9_.-]`, the first a letter or digit.

@@ -1,11 +1,18 @@
 //! Removes sandboxes: one by name, or all of this installation.
 
+use std::time::{Duration, Instant};
+
 use super::error::SandboxError;
 use super::files::RunId;
 use super::record::Record;
 use super::request::SandboxName;
 use super::{ByLink, Sandboxes, ensure::run_of, labels, lease, lock};
 use crate::engine::ContainerFacts;
+
+/// How long a keeper may take to notice that nobody wants a pool and to empty it.
+const LETS_GO: Duration = Duration::from_secs(10);
+/// Pause between two looks at its lock.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What to do with a sandbox that somebody uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +60,7 @@ impl Sandboxes {
         }
         self.engine.remove(&facts.id).await?;
         self.layout.forget(name, run_of(&facts.labels).as_ref())?;
+        self.forget_place(name)?;
         Ok(true)
     }
 
@@ -81,13 +89,26 @@ impl Sandboxes {
         &self,
         in_use: InUse,
     ) -> Result<Vec<(SandboxName, Result<bool, SandboxError>)>, SandboxError> {
+        // Without wishes the keeper makes no new ones for its pools.
+        super::pool::forget_wishes(&self.layout)?;
+        self.keeper_lets_go().await;
         let mut outcome = Vec::new();
         for listed in self.list().await? {
             let Ok(name) = SandboxName::parse(&listed.name) else { continue };
+            // Nobody uses what waits in a pool; a lease there is that of whoever has just made it.
+            let in_use = if listed.pool.is_some() { InUse::Remove } else { in_use };
             let result = self.stop(&name, in_use).await;
             outcome.push((name, result));
         }
         Ok(outcome)
+    }
+
+    /// Waits for a keeper, which has nothing to keep any more, to take its containers away; not for ever.
+    async fn keeper_lets_go(&self) {
+        let end = Instant::now() + LETS_GO;
+        while super::pool::holder(&self.layout).is_some() && Instant::now() < end {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Removes what is kept about a container that somebody removed behind our back. Call it under the lock, when

@@ -9,6 +9,7 @@ use super::error::SandboxError;
 use super::keep_out::KeepOut;
 use super::request::{Held, SandboxRequest};
 use super::user::{Choice, Situation, choose, own_user};
+use crate::paths::make::make_dir;
 use crate::state::StateDir;
 
 /// A workspace that is ready to be mounted.
@@ -30,9 +31,9 @@ pub(super) fn prepare(
 ) -> Result<Prepared, SandboxError> {
     let workspace = &request.workspace;
     let own_uid = rustix::process::geteuid().as_raw();
-    let made = workspace.owned_by_creel && make(&workspace.dir)?;
-    let open = if workspace.owned_by_creel { Held::open_own } else { Held::open };
-    let mut held = open(&workspace.dir)?;
+    // No link is followed: whoever may write to a parent could exchange it since the path was judged.
+    let made = workspace.owned_by_creel && make_dir(&workspace.dir, 0o700)?;
+    let mut held = Held::open(&workspace.dir)?;
     if !held.is_dir {
         let reason = "it is not a directory".to_owned();
         return Err(SandboxError::Workspace { path: workspace.dir.clone(), reason });
@@ -55,21 +56,6 @@ pub(super) fn prepare(
     }
     warnings.extend(host_mounts(&workspace.dir));
     Ok(Prepared { held, user, warnings })
-}
-
-/// Makes the directory with private parents; true when it was not there.
-fn make(dir: &Path) -> Result<bool, SandboxError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let mut builder = std::fs::DirBuilder::new();
-    builder.mode(0o700);
-    if let Some(parent) = dir.parent() {
-        builder.recursive(true).create(parent).map_err(SandboxError::io(parent, "create"))?;
-    }
-    match builder.recursive(false).create(dir) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(SandboxError::io(dir, "create")(error)),
-    }
 }
 
 fn give(fd: &impl AsFd, uid: u32, gid: u32) -> std::io::Result<()> {
@@ -267,7 +253,10 @@ mod tests {
         std::fs::create_dir(dir.path().join("disk")).unwrap();
         symlink(dir.path().join("disk"), dir.path().join("s")).unwrap();
         let state = StateDir::at(dir.path().join("s"));
-        prepare(&request(&dir.path().join("s/sandboxes/slug"), true), &state, false).unwrap();
+        let real = crate::paths::resolve::resolve(&dir.path().join("s/sandboxes/slug")).unwrap();
+        prepare(&request(&real, true), &state, false).unwrap();
+        // A path that was judged is resolved; a link on it now came later.
+        assert!(prepare(&request(&dir.path().join("s/sandboxes/slug"), true), &state, false).is_err());
     }
 
     #[test]

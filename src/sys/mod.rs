@@ -7,9 +7,13 @@ mod map;
 mod process;
 mod spawn;
 mod tty;
+#[cfg(feature = "host")]
+mod watch;
 
 pub use attempt::far_reaching_call;
 pub use map::{AnonMap, trim_heap};
 pub use process::{Forked, Reaped, Usage, adopt, close_all_except, default_signals, exit_now, fork, reap};
 pub use spawn::{SpawnFailure, SpawnPlan, SpawnStage, spawn};
 pub use tty::{open_pty, set_window};
+#[cfg(feature = "host")]
+pub use watch::watch;

@@ -13,12 +13,15 @@
 mod cold;
 mod control;
 mod exec;
+mod explain;
 mod ground;
 mod memory;
+mod policy;
 mod report;
 mod row;
 mod stats;
 mod stream;
+mod warm;
 
 use std::process::ExitCode;
 
@@ -31,7 +34,16 @@ use crate::row::Row;
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Names on the command line; all where none is given.
-const ROWS: [&str; 5] = ["exec-login-shell", "exec-rate", "stdout-stream", "cold-overhead", "init-rss"];
+const ROWS: [&str; 8] = [
+    "exec-login-shell",
+    "exec-rate",
+    "stdout-stream",
+    "warm-first-command",
+    "cold-overhead",
+    "explain-wall",
+    "tool-policy",
+    "init-rss",
+];
 
 fn main() -> ExitCode {
     // cargo adds `--bench`.
@@ -77,6 +89,15 @@ async fn run(quick: bool, only: &[&str]) -> Fallible<usize> {
     }
     if wanted(&["cold-overhead"]) {
         rows.extend(Box::pin(cold::rows(&ground)).await?);
+    }
+    if wanted(&["warm-first-command"]) {
+        rows.extend(Box::pin(warm::rows(&ground)).await?);
+    }
+    if wanted(&["explain-wall"]) {
+        rows.extend(explain::rows(&ground).await?);
+    }
+    if wanted(&["tool-policy"]) {
+        rows.extend(policy::rows(ground.scale)?);
     }
     let place = |row: &Row| ROWS.iter().position(|id| *id == row.id);
     rows.sort_by_key(place);

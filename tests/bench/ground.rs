@@ -43,8 +43,13 @@ impl Ground {
         self.dir.path()
     }
 
+    /// The state directory of this run.
+    pub(crate) fn state_dir(&self) -> std::path::PathBuf {
+        self.dir.path().join("s")
+    }
+
     fn state(&self) -> StateDir {
-        StateDir::at(self.dir.path().join("s"))
+        StateDir::at(self.state_dir())
     }
 
     /// Makes the image unless it is there, and returns its reference.
@@ -63,7 +68,7 @@ impl Ground {
     pub(crate) fn options(&self, image: &str) -> SandboxOptions {
         let foreign = |name: &str| name.starts_with("OPENCLAW_") || name.starts_with("CREEL_CONFIG");
         Sandbox::options()
-            .state(self.dir.path().join("s"))
+            .state(self.state_dir())
             .image(image)
             .vars(move |name| std::env::var(name).ok().filter(|_| !foreign(name)))
     }

@@ -13,6 +13,7 @@ mod config;
 mod doctor;
 mod explain;
 mod home;
+mod large;
 mod protected;
 mod prove;
 mod security;

@@ -16,6 +16,7 @@ use super::print;
 use crate::approvals::Command;
 use crate::client::{Call, Sandbox, Way};
 use crate::error::{EXIT_CREEL, Failure};
+use crate::keeper;
 use crate::runner::{Aggregate, Asked, Death, ExecResult, Outcome, Progress, Running};
 use input::Input;
 use output::{Output, Unwritten};
@@ -38,13 +39,14 @@ pub async fn run(args: Args) -> u8 {
 
 async fn follow(args: Args) -> Result<u8, Failure> {
     let (mut signals, mut resized) = (Signals::listen()?, listen(SignalKind::window_change())?);
-    let (options, wishes) = (args.sandbox(), args.wishes()?);
+    let (options, wishes, engine) = (args.sandbox(), args.wishes()?, args.common.engine.clone());
     let opened = tokio::select! {
         opened = options.open() => opened?,
         // Nothing runs yet; what was half made is removed by its lock's next holder.
         signal = signals.next() => return Ok(128 + signal),
     };
     notices(&opened, args.json);
+    keep(&opened, engine.as_deref());
     let call = wishes.call(&opened);
     let asked = asked(&opened, &call);
     let raw = if call.options.tty.is_some() { Raw::enter() } else { None };
@@ -65,6 +67,19 @@ async fn follow(args: Args) -> Result<u8, Failure> {
     Ok(conclude(&outcome, &asked, Ending { aggregate, json, stopped_by, unwritten, detour }))
 }
 
+/// Starts a keeper where a pool is wanted and nobody keeps it. The command does not wait for that, nor fail with it.
+fn keep(sandbox: &Sandbox, engine: Option<&str>) {
+    if sandbox.pool_size() == 0 {
+        return;
+    }
+    let started = std::env::current_exe()
+        .map_err(|error| error.to_string())
+        .and_then(|exe| keeper::start(sandbox.layout(), &exe, engine).map_err(|error| error.to_string()));
+    if let Err(error) = started {
+        tracing::warn!(error, "no keeper");
+    }
+}
+
 /// What the operator should know of the sandbox, once for each that is made; drift every time.
 fn notices(sandbox: &Sandbox, json: bool) {
     let ready = sandbox.ready();
@@ -72,7 +87,7 @@ fn notices(sandbox: &Sandbox, json: bool) {
         return;
     }
     let mut err = std::io::stderr().lock();
-    for warning in ready.warnings.iter().filter(|_| ready.created) {
+    for warning in ready.warnings.iter().filter(|_| ready.created || ready.pooled) {
         let _ = writeln!(err, "creel: {warning}");
     }
     if let Way::Engine { reason, .. } = &ready.link

@@ -75,7 +75,14 @@ fn rows(one: &Runtime) -> Vec<(&'static str, String)> {
         ("backend", format!("{}{road}", one.backend_id)),
         ("age", since(listed.created_at_ms) + &limit(listed.max_age_s)),
         ("idle", since(listed.last_used_at_ms.unwrap_or(listed.created_at_ms)) + &limit(listed.idle_limit_s)),
-        ("session", listed.session_key.clone()),
+        (
+            "session",
+            if listed.pool.is_some() {
+                "none yet: it waits in a pool".to_owned()
+            } else {
+                listed.session_key.clone()
+            },
+        ),
     ];
     rows.extend(one.workspace_dir.iter().map(|dir| ("workspace", dir.clone())));
     rows.extend(one.drift.iter().flatten().map(|drift| ("drift", drift.clone())));

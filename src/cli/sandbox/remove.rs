@@ -259,7 +259,8 @@ pub(super) async fn stop(
         return missing.map_or(Ok(()), |name| Err(absent(name)));
     }
     let mut outcome = Vec::new();
-    if names.is_empty() {
+    let all = names.is_empty();
+    if all {
         outcome = sandboxes.stop_all(in_use).await?;
     }
     for name in names {
@@ -271,6 +272,8 @@ pub(super) async fn stop(
     for (name, result) in outcome {
         let (word, error) = match result {
             Ok(true) => ("removed", None),
+            // Of all those that were there, somebody else removed this one.
+            Ok(false) if all => ("absent", None),
             Ok(false) => ("absent", Some(absent(&name))),
             Err(error) => ("kept", Some(Failure::from(error))),
         };

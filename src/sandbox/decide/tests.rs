@@ -46,9 +46,21 @@ fn record() -> Record {
         user: "1000:1000".to_owned(),
         agent: "main".to_owned(),
         hash: plain().hash(),
+        scope: None,
+        made_as: None,
         inputs: plain(),
         hardening: Hardening::default(),
     }
+}
+
+#[test]
+fn what_came_out_of_a_pool_keeps_its_label() {
+    let mut other = facts();
+    other.labels.insert(labels::HASH.to_owned(), "f".repeat(64));
+    let claimed = Record { made_as: Some("f".repeat(64)), ..record() };
+    assert_eq!(judge(&other, Some(&claimed), 0, false, &plain()), Action::Use { drift: Vec::new() });
+    assert_eq!(judge(&facts(), Some(&claimed), 0, false, &plain()), Action::Outdated);
+    assert_eq!(judge(&other, Some(&record()), 0, false, &plain()), Action::Outdated);
 }
 
 fn judge(

@@ -56,7 +56,8 @@ fn hash(request: &SandboxRequest, image: &ImageFacts, init: &InitBinary, user: &
 fn labels(run: &RunId) -> labels::Labels<'_> {
     labels::Labels {
         installation: "0123456789abcdef0123456789abcdef",
-        scope_key: "agent:main",
+        scope_key: Some("agent:main"),
+        pool: None,
         created_ms: 7,
         hash: "h",
         init: "d1",
