@@ -93,27 +93,30 @@ impl Inputs {
 
     /// What differs between this (a container's inputs) and `wanted`, one line for each key.
     pub fn drift(&self, wanted: &Self) -> Vec<String> {
-        let empty = serde_json::Map::new();
-        let (old, new) = (self.0.as_object().unwrap_or(&empty), wanted.0.as_object().unwrap_or(&empty));
+        let mut lines = self.drift_apart_from_init(wanted);
+        if self.0.get("init") != wanted.0.get("init") {
+            // Its mount differs with it, by a digest in its path that tells nobody anything.
+            lines.insert(0, "init: another version of creel-init".to_owned());
+        }
+        lines
+    }
+
+    /// The same without creel-init, whose version is no choice of the configuration.
+    pub(super) fn drift_apart_from_init(&self, wanted: &Self) -> Vec<String> {
+        let (old, new) = (self.apart_from_init(), wanted.apart_from_init());
         let mut keys: Vec<&String> = old.keys().chain(new.keys()).collect();
         keys.sort();
         keys.dedup();
         keys.into_iter().filter_map(|key| difference(key, old.get(key), new.get(key))).collect()
     }
 
-    /// The same for a `wanted` that knows no init binary: its version is no choice of the configuration.
-    pub(super) fn drift_apart_from_init(&self, wanted: &Self) -> Vec<String> {
-        let apart = |inputs: &Self| {
-            let mut value = inputs.0.clone();
-            if let Value::Object(fields) = &mut value {
-                fields.remove("init");
-                if let Some(Value::Array(mounts)) = fields.get_mut("mounts") {
-                    mounts.retain(|mount| !is_init(mount));
-                }
-            }
-            Self(value)
-        };
-        apart(self).drift(&apart(wanted))
+    fn apart_from_init(&self) -> serde_json::Map<String, Value> {
+        let mut fields = self.0.as_object().cloned().unwrap_or_default();
+        fields.remove("init");
+        if let Some(Value::Array(mounts)) = fields.get_mut("mounts") {
+            mounts.retain(|mount| !is_init(mount));
+        }
+        fields
     }
 
     /// The mounts differ: file tools would see other files than the container (spec `sandbox.md` §11.2).
@@ -327,8 +330,11 @@ mod tests {
     #[test]
     fn another_init_is_no_other_view_of_files() {
         let with = |source: &str| {
-            of(json!({"mounts": [{"source": source, "target": "/.creel/init", "read_only": true}]}))
+            of(
+                json!({"init": source, "mounts": [{"source": source, "target": "/.creel/init", "read_only": true}]}),
+            )
         };
+        assert_eq!(with("/x/1").drift(&with("/x/2")), ["init: another version of creel-init"]);
         assert!(!with("/x/1").mounts_differ(&with("/x/2")));
         assert_ne!(with("/x/1").hash(), with("/x/2").hash());
     }
