@@ -74,15 +74,11 @@ impl BindRefusal {
         match self {
             Self::Syntax(syntax) => syntax.to_string(),
             Self::Unresolved(error) => error.to_string(),
-            Self::Denied(DenyHit { meets: Meets::Targets, blocked, group }) => {
-                format!("its source lies in {}, a denied host path ({})", blocked.display(), group.name())
+            Self::Denied(DenyHit { meets: Meets::Targets, blocked, .. }) => {
+                format!("its source lies in {}, a denied host path", blocked.display())
             }
-            Self::Denied(DenyHit { meets: Meets::Covers, blocked, group }) => {
-                format!(
-                    "its source brings {} along, a denied host path ({})",
-                    blocked.display(),
-                    group.name()
-                )
+            Self::Denied(DenyHit { meets: Meets::Covers, blocked, .. }) => {
+                format!("its source brings {} along, a denied host path", blocked.display())
             }
             Self::SpecialFile(kind) => format!("its source is a {kind}"),
             Self::NotText => "its source resolves to a path that is not UTF-8 text".to_owned(),

@@ -38,7 +38,7 @@ pub enum WorkspaceError {
 
 fn deny_text(hit: &DenyHit) -> String {
     let verb = if hit.meets == Meets::Covers { "brings along" } else { "lies in" };
-    format!("it {verb} {}, a denied host path ({})", hit.blocked.display(), hit.group.name())
+    format!("it {verb} {}, a denied host path", hit.blocked.display())
 }
 
 impl Diagnose for WorkspaceError {

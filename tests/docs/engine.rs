@@ -82,7 +82,7 @@ fn the_demonstration_shows_what_the_readme_shows() {
         "2 processes were sent TERM, 2 KILL, none is left [CRL-EXEC-001]",
         "→ status 124",
         "over engine exec",
-        "bind \"/etc:/host-etc\" is refused: its source lies in /etc, a denied host path (upstream) [CRL-BIND-003]",
+        "bind \"/etc:/host-etc\" is refused: its source lies in /etc, a denied host path [CRL-BIND-003]",
         "before any container was made",
         "none of them left",
         "loopback only",
