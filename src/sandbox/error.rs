@@ -108,7 +108,7 @@ pub enum SandboxError {
         name: String,
     },
     /// Somebody uses the sandbox.
-    #[error("sandbox {name} is in use by {leases} process(es)")]
+    #[error("sandbox {name} is in use ({leases} hold it)")]
     Leased {
         /// The container's name.
         name: String,
