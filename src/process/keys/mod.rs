@@ -6,10 +6,10 @@
 //! | file | concern |
 //! |---|---|
 //! | [`cursor`] | which cursor key mode a program has announced |
-//! | [`hint`] | the key that was probably meant |
-//! | [`paste`] | pasted text and its brackets |
-//! | [`table`] | names and their bytes |
-//! | [`token`] | one entry of `keys` |
+//! | `hint` | the key that was probably meant |
+//! | [`mod@paste`] | pasted text and its brackets |
+//! | `table` | names and their bytes |
+//! | `token` | one entry of `keys` |
 //! | [`warning`] | what the caller should know of what was sent |
 
 pub mod cursor;

@@ -1,4 +1,4 @@
-//! The screen that a program has drawn on its terminal (issue "rendered screen": rows, columns, cursor, title). Pure.
+//! The screen that a program has drawn on its terminal (design §9: rows, columns, cursor, title). Pure.
 //!
 //! Output is hostile: a screen never holds more than its cells, a title of [`MAX_TITLE`] characters and an unfinished
 //! control sequence. No sequence costs more than one drawing of the screen, and [`Screen::feed`] tells how much work
@@ -8,7 +8,7 @@
 //! | file | concern |
 //! |---|---|
 //! | [`size`] | rows and columns |
-//! | [`title`] | the title that a program gives its window |
+//! | `title` | the title that a program gives its window |
 //! | [`view`] | what is shown, as data |
 //! | [`wait`] | conditions over screen, clock and end of the program |
 
