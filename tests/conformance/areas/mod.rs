@@ -5,6 +5,8 @@ mod container_args;
 mod explain;
 mod fixture;
 mod host_env;
+mod policy;
+mod policy_facets;
 mod tool_policy;
 
 use super::harness::Area;
@@ -15,6 +17,7 @@ pub(crate) fn all() -> Vec<Box<dyn Area>> {
         Box::new(binds::Binds::default()),
         Box::new(container_args::ContainerArgs::default()),
         Box::new(explain::Explain),
+        Box::new(policy::Policy),
         Box::new(tool_policy::ToolPolicy),
     ]
 }
