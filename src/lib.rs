@@ -10,7 +10,7 @@
 //! | `engine` | the only module that speaks to a container engine |
 //! | `sandbox` | spec, identity, create, adopt, prove; a file per operation |
 //! | `runner` | spawn under a permit, over init or over the engine's exec API |
-//! | `approvals` | decides; the only maker of a permit |
+//! | `approvals` | the machine's document, the policy that holds, and the only maker of a permit |
 //! | `policy` | which tools a session has, the gates of elevated; pure |
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |

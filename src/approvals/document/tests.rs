@@ -190,6 +190,16 @@ fn line_and_column_are_told() {
 }
 
 #[test]
+fn nothing_is_written_that_could_not_be_read() {
+    let entry = format!("\"{}\"", "x".repeat(1 << 20));
+    let text = format!("{{\"version\":1,\"agents\":{{\"a\":{{\"allowlist\":[{entry},{entry},{entry}]}}}}}}");
+    let mut document = parse(&text).unwrap();
+    assert!(document.to_file(Path::new(FILE)).is_ok());
+    document.agents[0].allowlist.push(Entry::of("y".repeat(1 << 20)));
+    assert!(matches!(document.to_file(Path::new(FILE)), Err(DocumentError::TooLarge { .. })));
+}
+
+#[test]
 fn default_becomes_main() {
     let renamed = read(&json!({"version": 1, "agents": {"default": {"security": "deny"}}}));
     assert_eq!(security(&renamed, "main"), Some(Security::Deny));

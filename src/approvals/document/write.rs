@@ -1,7 +1,11 @@
 //! The document into text: known keys in a fixed order, then the unknown ones.
 
+use std::path::Path;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::MAX_BYTES;
+use super::error::DocumentError;
 use super::read::ALWAYS;
 use super::types::{Agent, Document, Entry, McpGrant, Rules, Socket, Source, Unknown};
 
@@ -12,6 +16,12 @@ impl Document {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
+    }
+
+    /// The text for the file, or an error where it could not be read again: expanding shorthand makes it larger.
+    pub fn to_file(&self, file: &Path) -> Result<String, DocumentError> {
+        let text = self.to_text();
+        if text.len() > MAX_BYTES { Err(DocumentError::TooLarge { file: file.to_owned() }) } else { Ok(text) }
     }
 }
 
