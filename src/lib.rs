@@ -11,6 +11,7 @@
 //! | `sandbox` | spec, identity, create, adopt, prove; a file per operation |
 //! | `runner` | spawn under a permit, over init or over the engine's exec API |
 //! | `approvals` | the machine's document, the policy that holds, and the only maker of a permit |
+//! | `shell` | what a command would really run; pure |
 //! | `policy` | which tools a session has, the gates of elevated; pure |
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
@@ -25,7 +26,7 @@
 //!
 //! # Invariants
 //!
-//! 1. `wire`, `policy` and the decisions take values and return values: no clock, network, files or environment.
+//! 1. `wire`, `policy`, `shell` and the decisions take values and return values: no clock, network, files or environment.
 //! 2. No permit, no spawn: `runner` takes a `Permit`, which only `approvals` can make.
 //! 3. Only `engine` speaks to the engine, only `cli` prints, only `sys` is unsafe.
 //! 4. What comes out of a sandbox is hostile: it enters through `wire`, bounded.
@@ -70,6 +71,8 @@ pub mod runner;
 pub mod sandbox;
 #[cfg(feature = "host")]
 pub mod session;
+#[cfg(feature = "host")]
+pub mod shell;
 #[cfg(feature = "host")]
 pub mod state;
 

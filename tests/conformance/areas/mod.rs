@@ -5,6 +5,7 @@ mod container_args;
 mod explain;
 mod fixture;
 mod host_env;
+mod inline_eval;
 mod policy;
 mod policy_facets;
 mod tool_policy;
@@ -17,6 +18,7 @@ pub(crate) fn all() -> Vec<Box<dyn Area>> {
         Box::new(binds::Binds::default()),
         Box::new(container_args::ContainerArgs::default()),
         Box::new(explain::Explain),
+        Box::new(inline_eval::InlineEval),
         Box::new(policy::Policy),
         Box::new(tool_policy::ToolPolicy),
     ]
