@@ -28,7 +28,11 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]", self.message, self.code)?;
+        // A list under the message is no place for the code.
+        match self.message.split_once('\n') {
+            Some((first, rest)) => write!(f, "{first} [{}]\n{rest}", self.code)?,
+            None => write!(f, "{} [{}]", self.message, self.code)?,
+        }
         if let Some(rule) = &self.rule {
             write!(f, "\n  rule: {rule}")?;
         }

@@ -1,6 +1,5 @@
 //! Why a configuration cannot be used.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::document::Origin;
@@ -74,18 +73,20 @@ pub enum ConfigError {
 }
 
 fn list(problems: &[Problem]) -> String {
-    let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    match lines.len() {
-        1 => lines.concat(),
-        count => format!("{count} problems in the configuration:\n  {}", lines.join("\n  ")),
+    if let [only] = problems {
+        return only.to_string();
     }
+    let line = |problem: &Problem| format!("\n  {problem}\n    fix: {}", problem.fix);
+    let lines: String = problems.iter().map(line).collect();
+    format!("{} problems in the configuration:{lines}", problems.len())
 }
 
-/// Distinct fixes, in order.
-fn fixes(problems: &[Problem]) -> String {
-    let mut known: HashSet<&str> = HashSet::new();
-    let fixes = problems.iter().map(|problem| problem.fix.as_str()).filter(|fix| known.insert(fix));
-    fixes.collect::<Vec<_>>().join("; ")
+/// That of the only problem; of several each stands beside its problem.
+fn fix(problems: &[Problem]) -> String {
+    match problems {
+        [only] => only.fix.clone(),
+        _ => "mend each of them; `creel config validate` looks again".to_owned(),
+    }
 }
 
 impl Diagnose for ConfigError {
@@ -107,7 +108,7 @@ impl Diagnose for ConfigError {
                     || file.display().to_string(),
                     |p| p.origin.as_ref().map_or_else(|| p.key.clone(), ToString::to_string),
                 );
-                ("CRL-CONFIG-004", first, fixes(problems))
+                ("CRL-CONFIG-004", first, fix(problems))
             }
             Self::UnknownAgent { nearest, .. } => (
                 "CRL-CONFIG-005",

@@ -108,7 +108,7 @@ pub enum SandboxError {
         name: String,
     },
     /// Somebody uses the sandbox.
-    #[error("sandbox {name} is in use by {leases} process(es)")]
+    #[error("sandbox {name} is in use ({leases} hold it)")]
     Leased {
         /// The container's name.
         name: String,
@@ -130,7 +130,7 @@ pub enum SandboxError {
         name: String,
     },
     /// A container in use mounts other things than the configuration asks for now.
-    #[error("sandbox {name} is in use and mounts other directories than configured: {}", .drift.join("; "))]
+    #[error("sandbox {name} is in use, or was within the last 5 minutes, and differs from the configuration, its mounts included: {}", .drift.join("; "))]
     DriftedHot {
         /// The container's name.
         name: String,

@@ -54,7 +54,8 @@ fn cluster(program: &Program, argument: &str) -> Option<String> {
             };
             return Some(format!("-{told}"));
         }
-        if !harmless.contains(letter) && !(digits && letter.is_ascii_digit()) {
+        let known = harmless.contains(letter) || digits && letter.is_ascii_digit();
+        if !known {
             return None;
         }
         digits = letter.is_ascii_digit() || matches!(letter, 'l' | 'W');

@@ -6,6 +6,7 @@ mod explain;
 mod fixture;
 mod host_env;
 mod inline_eval;
+mod keys;
 mod policy;
 mod policy_facets;
 mod tool_policy;
@@ -19,6 +20,7 @@ pub(crate) fn all() -> Vec<Box<dyn Area>> {
         Box::new(container_args::ContainerArgs::default()),
         Box::new(explain::Explain),
         Box::new(inline_eval::InlineEval),
+        Box::new(keys::Keys),
         Box::new(policy::Policy),
         Box::new(tool_policy::ToolPolicy),
     ]

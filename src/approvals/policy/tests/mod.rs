@@ -13,18 +13,18 @@ const MODES: [ExecMode; 5] =
     [ExecMode::Deny, ExecMode::Allowlist, ExecMode::Ask, ExecMode::Auto, ExecMode::Full];
 const HOSTS: [ExecHost; 4] = [ExecHost::Auto, ExecHost::Sandbox, ExecHost::Gateway, ExecHost::Node];
 
-fn set<T>(value: T, key: &str) -> Option<Set<T>> {
-    Some(Set { value, key: key.to_owned() })
+fn set<T>(value: T, key: &str) -> Set<T> {
+    Set { value, key: key.to_owned() }
 }
 
 fn mode(mode: ExecMode) -> ExecLayer {
-    ExecLayer { mode: set(mode, "tools.exec.mode"), ..ExecLayer::default() }
+    ExecLayer { mode: Some(set(mode, "tools.exec.mode")), ..ExecLayer::default() }
 }
 
 fn pair(security: Option<Security>, ask: Option<Ask>) -> ExecLayer {
     ExecLayer {
-        security: security.and_then(|value| set(value, "x.security")),
-        ask: ask.and_then(|value| set(value, "x.ask")),
+        security: security.map(|value| set(value, "x.security")),
+        ask: ask.map(|value| set(value, "x.ask")),
         ..ExecLayer::default()
     }
 }

@@ -72,7 +72,7 @@ fn the_document_is_for_hosts() {
     assert!(!inside.refuses_sandbox(), "nobody wrote that deny");
     let deny = mode(ExecMode::Deny);
     assert!(found(Layers { global: Some(&deny), ..Layers::default() }, true).refuses_sandbox());
-    let node = ExecLayer { host: set(ExecHost::Node, "tools.exec.host"), ..mode(ExecMode::Auto) };
+    let node = ExecLayer { host: Some(set(ExecHost::Node, "tools.exec.host")), ..mode(ExecMode::Auto) };
     let layers = Layers { global: Some(&node), ..Layers::default() };
     let found = found(layers, true);
     assert_eq!((found.target, found.effective.policy().mode()), (Target::Node, ExecMode::Auto));

@@ -229,7 +229,8 @@ fn the_report_tells_why() {
         "runtimeApprovalsSource": "local-file",
     });
     pretty_assertions::assert_eq!(told, expected);
-    let node = ExecLayer { host: super::set(ExecHost::Node, "tools.exec.host"), ..ExecLayer::default() };
+    let node =
+        ExecLayer { host: Some(super::set(ExecHost::Node, "tools.exec.host")), ..ExecLayer::default() };
     let told = serde_json::to_value(report::scope(&under(&request(&[&node]), &[&strict]), None)).unwrap();
     assert_eq!(told["runtimeApprovalsSource"], "node-runtime");
     for place in ["/mode/effective", "/security/host", "/ask/effective", "/askFallback/effective"] {
