@@ -105,21 +105,33 @@ static CARRIERS: &[Carrier] = &[
     Carrier { ..plain(&["setpriv", "systemd-run", "xvfb-run", "proot", "xcrun"]) },
 ];
 
-/// The argument lists that a carrier may run; behind an option that is not known both readings. `None` where the program
-/// runs no other. A query (`command -v`) runs none either.
-pub fn inner(name: &str, arguments: &[&str]) -> Option<Vec<Vec<String>>> {
-    let carrier = CARRIERS.iter().find(|carrier| carrier.names.contains(&name))?;
+/// What a carrier may run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// The tails of its arguments that begin here; several where an option is not known.
+    Tails(BTreeSet<usize>),
+    /// Words that it makes of its arguments, with itself in front.
+    Split(Vec<String>),
+}
+
+fn of(name: &str) -> Option<&'static Carrier> {
+    CARRIERS.iter().find(|carrier| carrier.names.contains(&name))
+}
+
+/// Whether a program runs another one.
+pub(super) fn is_one(name: &str) -> bool {
+    of(name).is_some()
+}
+
+/// What a carrier may run; behind an option that is not known both readings. `None` where the program runs no other. A
+/// query (`command -v`) runs none either.
+pub(super) fn inner(name: &str, arguments: &[&str]) -> Option<Inner> {
+    let carrier = of(name)?;
     if name == "command" && arguments.first().is_some_and(|first| ["-v", "-V"].contains(first)) {
-        return Some(Vec::new());
+        return None;
     }
-    if name == "env"
-        && let Some(split) = split_string(arguments)
-    {
-        return Some(vec![split]);
-    }
-    let starts = starts(carrier, arguments);
-    let list = |at: usize| Some(arguments.get(at..)?.iter().map(|word| (*word).to_owned()).collect());
-    Some(starts.into_iter().filter_map(list).collect())
+    let split = if name == "env" { split_string(arguments) } else { None };
+    Some(split.map_or_else(|| Inner::Tails(starts(carrier, arguments)), Inner::Split))
 }
 
 /// Where the inner program may begin, by every reading of the options in front of it.

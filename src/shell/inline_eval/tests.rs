@@ -50,6 +50,21 @@ fn it_is_found_behind_others() {
     assert_eq!(detect(&deep).unwrap().flag, "<nested>");
 }
 
+/// No argument list takes long; one that would is asked.
+#[test]
+fn work_is_bounded() {
+    let shells = ["sh", "-c", "\"$@\""].repeat(20_000);
+    let options = ["env"].into_iter().chain(["-Z", "a"].repeat(30_000)).collect::<Vec<_>>();
+    let carriers = ["env", "-Z"].repeat(30_000);
+    let scripts = ["sh", "-c", "\"$@\""].into_iter().chain(["python3"].repeat(60_000)).collect::<Vec<_>>();
+    let splits = ["env", "-S", "sh -c $@"].repeat(20_000);
+    for argv in [shells, carriers, scripts, splits] {
+        let hit = detect(&argv);
+        assert_eq!(hit.map(|hit| hit.flag).as_deref(), Some("<nested>"), "{:?}", argv.get(..6));
+    }
+    assert_eq!(detect(&options), None);
+}
+
 /// What asks for nothing: a list of ordinary commands.
 #[test]
 fn ordinary_commands_are_not() {
