@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn hidden_mounts_do_not_count_for_what_a_path_shows() {
-        let hidden = "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 / /a/b rw - ext4 d rw\n3 1 8:3 / /a rw - ext4 d rw\n";
+        let hidden =
+            "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 / /a/b rw - ext4 d rw\n3 1 8:3 / /a rw - ext4 d rw\n";
         let table = MountTable::parse(hidden.as_bytes()).unwrap();
         assert_eq!(table.place_of(Path::new("/a/b/c")).unwrap().device, (8, 3));
         assert_eq!(table.below(Path::new("/a")).count(), 1, "but they are looked at");
@@ -271,7 +272,9 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_said() {
-        for (text, line) in [("x\n", 1), ("1 0 8:1 / / rw - ext4 d rw\n1 2 3\n", 2), ("1 0 8 / / rw - a b c", 1)] {
+        for (text, line) in
+            [("x\n", 1), ("1 0 8:1 / / rw - ext4 d rw\n1 2 3\n", 2), ("1 0 8 / / rw - a b c", 1)]
+        {
             assert_eq!(MountTable::parse(text.as_bytes()), Err(MountsError::BadLine(line)), "{text:?}");
         }
         assert_eq!(MountTable::parse(b"").unwrap().place_of(Path::new("/a")), None);

@@ -97,7 +97,9 @@ impl MountHit {
                 "umount {}, or mount a directory without it; no flag opens what is mounted there",
                 self.point.display()
             ),
-            _ => "copy what is needed into the workspace; no flag opens this, whatever it is called".to_owned(),
+            _ => {
+                "copy what is needed into the workspace; no flag opens this, whatever it is called".to_owned()
+            }
         }
     }
 }
@@ -109,9 +111,9 @@ impl DeniedPlaces {
             Ok(table) => table,
             Err(error) => return Self { unknown: Some(error), ..Self::default() },
         };
-        let own = entries.iter().filter_map(|entry| {
-            Some(Denied::new(entry, table.place_of(&entry.path)?, entry.path.clone()))
-        });
+        let own = entries
+            .iter()
+            .filter_map(|entry| Some(Denied::new(entry, table.place_of(&entry.path)?, entry.path.clone())));
         let mut denied: Vec<Denied> = own.collect();
         denied.extend(mounted_below(entries, &table));
         Self { table, denied, unknown: None }
@@ -205,7 +207,8 @@ fn mounted_below<'a>(entries: &'a [Entry], table: &'a MountTable) -> impl Iterat
         .map(|mount| &mount.place)
         .collect();
     let is_part = move |part: &Place| {
-        let holds = |whole: &&&Place| whole.device == part.device && is_strictly_below(&whole.path, &part.path);
+        let holds =
+            |whole: &&&Place| whole.device == part.device && is_strictly_below(&whole.path, &part.path);
         open.iter().any(|whole| holds(&whole))
     };
     table.all().iter().filter_map(move |mount| {
@@ -258,7 +261,9 @@ mod tests {
 
     #[test]
     fn ordinary_directories_pass() {
-        for source in ["/srv/x", "/home/u/src", "/data", "/data/shared", "/usr/share", "/srv/state/workspace/a"] {
+        for source in
+            ["/srv/x", "/home/u/src", "/data", "/data/shared", "/usr/share", "/srv/state/workspace/a"]
+        {
             let all = hit(source, "");
             // The disk that holds the engine's storage is refused as a whole, its other parts are not.
             assert_eq!(all.is_some(), source == "/data", "{source}: {all:?}");
@@ -272,13 +277,23 @@ mod tests {
     #[test]
     fn a_second_name_of_a_denied_path() {
         denied("/srv/al", "10 1 0:20 / /srv/al rw - tmpfs t rw\n", "/srv/al", "/run, a denied");
-        denied("/srv/al/x", "10 1 0:20 / /srv/al rw - tmpfs t rw\n", "/srv/al/x", "/run/x, which lies in /run");
+        denied(
+            "/srv/al/x",
+            "10 1 0:20 / /srv/al rw - tmpfs t rw\n",
+            "/srv/al/x",
+            "/run/x, which lies in /run",
+        );
         denied("/srv/al", "10 1 8:1 /etc/ssh /srv/al rw - ext4 d rw\n", "/srv/al", "/etc/ssh");
         denied("/srv/al", "10 1 8:1 /home /srv/al rw - ext4 d rw\n", "/srv/al", "brings /home/u/.aws along");
         denied("/srv/al", "10 1 8:1 / /srv/al rw - ext4 d rw\n", "/srv/al", "along");
         denied("/srv/al", "10 1 0:21 /x /srv/al rw - tmpfs t rw\n", "/srv/al", "/run/user/7/x");
         denied("/data/docker/volumes", "", "/data/docker/volumes", "/var/lib/docker/volumes");
-        denied("/srv/al", "10 1 8:1 /srv/state/creel /srv/al rw - ext4 d rw\n", "/srv/al", "/srv/state/creel");
+        denied(
+            "/srv/al",
+            "10 1 8:1 /srv/state/creel /srv/al rw - ext4 d rw\n",
+            "/srv/al",
+            "/srv/state/creel",
+        );
         // Names that only look alike.
         for near in ["/etcetera", "/home/u/src", "/srv"] {
             let more = format!("10 1 8:1 {near} /srv/al rw - ext4 d rw\n");
@@ -298,7 +313,8 @@ mod tests {
             denied("/srv/x", line, "/srv/x/in", what);
             assert_eq!(hit("/srv/xy", line), None, "{line}");
         }
-        let below = list("10 1 0:20 / /srv/x/in rw - tmpfs t rw\n").by_mount_below(Path::new("/srv/x/in"), &[]);
+        let below =
+            list("10 1 0:20 / /srv/x/in rw - tmpfs t rw\n").by_mount_below(Path::new("/srv/x/in"), &[]);
         assert_eq!(below, None, "the source itself is another question");
     }
 

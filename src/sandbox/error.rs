@@ -186,7 +186,7 @@ pub enum SandboxError {
         gaps: Vec<Check>,
     },
     /// A mount that came along with a directory shows a denied path of the host.
-    #[error("sandbox {name} was removed: {}", hit.why("a mount of it"))]
+    #[error("sandbox {name} was removed: at {} in it is mounted {}", hit.point.display(), hit.shown.what())]
     DeniedMount {
         /// The container's name.
         name: String,
@@ -265,7 +265,8 @@ impl SandboxError {
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
             Self::Untranslatable { .. } => "built-in: what a sandbox mounts is on the engine's host",
-            Self::DeniedOnHost { .. } | Self::DeniedMount { .. } => "built-in: denied host paths",
+            Self::DeniedOnHost { .. } => "built-in: denied host paths",
+            Self::DeniedMount { .. } => "built-in: bind-denied-by-mount",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
             Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
                 "built-in: a sandbox in use is not removed"
@@ -332,7 +333,8 @@ impl SandboxError {
                 path.display()
             ),
             Self::DeniedMount { .. } => {
-                "find out who mounts it on the host, umount it there, and run again; no flag opens it".to_owned()
+                "find out who mounts it on the host, umount it there, and run again; no flag opens it"
+                    .to_owned()
             }
             Self::DeniedOnHost { .. } => {
                 "mount another directory of the host into creel's container".to_owned()

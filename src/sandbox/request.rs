@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::error::SandboxError;
 use super::prove::Rule;
 use crate::engine::Limits;
-use crate::paths::{DenyEnv, DenyList, ValidBind};
 use crate::paths::hold::hold;
+use crate::paths::{DenyEnv, DenyList, ValidBind};
 
 /// The configuration key that lets a sandbox run although the kernel does not enforce a rule.
 pub const ALLOW_UNENFORCED_KEY: &str = "agents.defaults.sandbox.docker.dangerouslyAllowUnenforced";
