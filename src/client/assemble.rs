@@ -19,7 +19,8 @@ use crate::paths::resolve::resolve;
 use crate::paths::{select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
-    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxName, SandboxRequest, Sandboxes, Workspace,
+    self, Bind, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxName, SandboxRequest,
+    Sandboxes, Workspace,
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
@@ -78,9 +79,8 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
 }
 
 fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let named = (options.var)("CREEL_INIT");
-    Ok(sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?)
+    let search = InitSearch::from_process(|name| (options.var)(name));
+    Ok(sandbox::locate_and_install(sandboxes.layout(), &search)?)
 }
 
 fn draws(request: &SandboxRequest) -> bool {

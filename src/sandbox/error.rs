@@ -273,7 +273,7 @@ impl SandboxError {
             Self::Io { path, .. } => format!("make {} usable for this user", path.display()),
             Self::BadName { .. } => "use a prefix of letters, digits, `_`, `.` and `-`".to_owned(),
             Self::InitMissing { .. } => {
-                "run `make init`, or set CREEL_INIT to the creel-init binary".to_owned()
+                "run `make install` in creel's sources, which puts it beside the `creel` in PATH, or set CREEL_INIT to the creel-init binary".to_owned()
             }
             Self::InitUnusable { .. } => {
                 "build it with `make init`, which links it statically for this machine".to_owned()
