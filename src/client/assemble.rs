@@ -75,6 +75,8 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
         transport,
         pool_size,
+        own_workspace: (options.apart.is_some() && request.workspace.owned_by_creel)
+            .then(|| request.workspace.dir.clone()),
     })
 }
 
