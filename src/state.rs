@@ -131,7 +131,7 @@ impl StateDir {
     /// removes and changes what it finds there.
     pub fn own(&self, part: &str) -> Result<PathBuf, StateError> {
         let mut path = self.root.clone();
-        for name in Path::new("creel").join(part).iter() {
+        for name in &Path::new("creel").join(part) {
             path.push(name);
             match own_dir(&path) {
                 Ok(true) => {}

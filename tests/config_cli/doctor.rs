@@ -162,7 +162,7 @@ fn links_in_the_state_directory_are_told_and_not_followed() {
     let home = Home::new("{}");
     let victim = home.state().with_file_name("victim");
     std::fs::create_dir_all(victim.join("0123456789abcdef")).unwrap();
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
     std::fs::File::open(victim.join("0123456789abcdef")).unwrap().set_modified(old).unwrap();
     std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o755)).unwrap();
     for place in ["creel/run", "creel"] {
