@@ -11,7 +11,7 @@
 //! | [`deny`] | host paths that no sandbox gets |
 //! | [`bind`] | `host:container[:options]` into a typed value |
 //! | [`policy`] | what decides over a bind: roots, reserved targets, flags |
-//! | [`validate`] | the verdict over one bind |
+//! | [`validate()`] | the verdict over one bind |
 //! | [`workspace`] | the same deny list for a workspace directory |
 //! | [`protected`] | directories of a workspace that its sandbox must not change |
 //! | [`select`] | which of several mounts on one target wins |
