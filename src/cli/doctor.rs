@@ -143,12 +143,15 @@ fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
             print::line(&format!("           fix:  {}{own}", finding.fix));
         }
     }
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let count = |severity, what: &str| {
+        let number = findings.iter().filter(|finding| finding.severity == severity).count();
+        if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+    };
     print::line(&format!(
-        "\n{} errors, {} warnings, {} notes",
-        count(Severity::Error),
-        count(Severity::Warning),
-        count(Severity::Note)
+        "\n{}, {}, {}",
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note")
     ));
     if fix && repairs.is_empty() {
         print::line("nothing to repair");

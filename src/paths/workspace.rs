@@ -19,7 +19,7 @@ pub enum WorkspaceError {
         source: ResolveError,
     },
     /// It is, or contains, a denied path.
-    #[error("workspace {written} (which is {resolved}) is refused: {}", deny_text(hit))]
+    #[error("workspace {written}{} is refused: {}", which(written, resolved), deny_text(hit))]
     Denied {
         /// As written.
         written: PathBuf,
@@ -34,6 +34,11 @@ pub enum WorkspaceError {
     /// The path is not text and cannot be told to the engine.
     #[error("workspace {0} is not UTF-8 text, or contains a control character")]
     NotText(PathBuf),
+}
+
+/// Where a path leads, unless that is what was written.
+fn which(written: &Path, resolved: &Path) -> String {
+    if written == resolved { String::new() } else { format!(" (which is {})", resolved.display()) }
 }
 
 fn deny_text(hit: &DenyHit) -> String {
