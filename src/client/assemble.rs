@@ -75,6 +75,7 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         session: wanted.session.as_str().to_owned(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
         transport,
+        image: request.image.clone(),
         pool_size,
         own_workspace: (options.apart.is_some() && request.workspace.owned_by_creel)
             .then(|| request.workspace.dir.clone()),

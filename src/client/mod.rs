@@ -48,6 +48,7 @@ pub struct Sandbox {
     session: String,
     timeout: Option<Duration>,
     transport: Transport,
+    image: String,
     pool_size: usize,
     /// The workspace, where it goes with the sandbox: creel made it, and nobody else has it.
     own_workspace: Option<PathBuf>,
@@ -159,6 +160,11 @@ impl Sandbox {
     /// The container.
     pub fn container(&self) -> &ContainerId {
         &self.ready.id
+    }
+
+    /// The image as it was asked for; [`Ready::image`] is its id.
+    pub fn image(&self) -> &str {
+        &self.image
     }
 
     /// The engine it runs on.
