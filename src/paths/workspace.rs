@@ -125,6 +125,10 @@ mod tests {
         for refused in ["/", "/etc", "/proc/self/cwd"] {
             assert!(matches!(check(Path::new(refused)), Err(WorkspaceError::Denied { .. })), "{refused}");
         }
+        let told = check(Path::new("/etc")).unwrap_err().to_string();
+        assert!(told.starts_with("workspace /etc is refused"), "{told}");
+        let told = check(&home.join("project/e")).unwrap_err().to_string();
+        assert!(told.contains("(which is /etc) is refused"), "{told}");
         for refused in [&home, &home.join("project/e"), &state, &state.join("creel"), &root] {
             assert!(matches!(check(refused), Err(WorkspaceError::Denied { .. })), "{refused:?}");
         }
