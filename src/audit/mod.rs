@@ -68,9 +68,11 @@ pub fn audit(input: &Input<'_>) -> Report {
     if let Err(error) = input.config {
         let told = error.report();
         let detail = format!("checks that need the merged configuration were left out: {}", told.message);
+        // With nothing that can be read, nothing was audited: no silence that passes for a clean bill.
+        let severity = if input.document.is_some() { Severity::Warn } else { Severity::Critical };
         findings.push(Finding::new(
             "config.invalid",
-            Severity::Warn,
+            severity,
             "The configuration cannot be used",
             detail,
             told.fix,
