@@ -286,12 +286,9 @@ async fn exchanged_between_validation_and_start() {
         let id = StateDir::at(home.path("s")).installation().unwrap();
         let name = format!("creel-race-{}-{}", target.len(), id.short());
         request.name = creel::sandbox::SandboxName::parse(&name).unwrap();
-        let init = creel::sandbox::locate_and_install(
-            home.sandboxes.layout(),
-            std::env::var("CREEL_INIT").ok().as_deref(),
-            &std::env::current_exe().unwrap(),
-        )
-        .expect("run `make init` first");
+        let search = creel::sandbox::InitSearch::from_process(|name| std::env::var(name).ok());
+        let init = creel::sandbox::locate_and_install(home.sandboxes.layout(), &search)
+            .expect("run `make init` first");
         renameat_with(CWD, &source, CWD, &link, RenameFlags::EXCHANGE).unwrap();
         let error = home.sandboxes.ensure(&request, &init, &creel::sandbox::ByLink).await.unwrap_err();
         let report = creel::error::Diagnose::report(&error);

@@ -19,7 +19,8 @@ use crate::paths::resolve::resolve;
 use crate::paths::{select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
-    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxName, SandboxRequest, Sandboxes, Workspace,
+    self, Bind, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxName, SandboxRequest,
+    Sandboxes, Workspace,
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
@@ -49,7 +50,8 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let init = init(options, &sandboxes)?;
     let setting = setting(options, &wanted, &request);
     let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
-    let mut ready = sandboxes.ensure(&request, &init, &meet).await?;
+    let made = sandboxes.ensure(&request, &init, &meet).await;
+    let mut ready = made.map_err(|error| by_the_key(error.into(), options, &wanted))?;
     let pool_size = if draws(&request) { pool_size(&wanted) } else { 0 };
     if pool_size > 0 {
         // A pool is help, not a condition: the sandbox is there without it.
@@ -73,14 +75,26 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         session: wanted.session.as_str().to_owned(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
         transport,
+        image: request.image.clone(),
         pool_size,
+        own_workspace: (options.apart.is_some() && request.workspace.owned_by_creel)
+            .then(|| request.workspace.dir.clone()),
     })
 }
 
+/// A missing image, told with the place that names it.
+fn by_the_key(mut failure: Failure, options: &SandboxOptions, wanted: &Wanted) -> Failure {
+    if failure.0.code == "CRL-ENGINE-004" {
+        let key = wanted.sandbox.key("docker.image").unwrap_or("agents.defaults.sandbox.docker.image");
+        let named = options.image.as_ref().map(|_| "--image".to_owned());
+        failure.0.rule = Some(named.unwrap_or_else(|| wanted.owners.place_of(key)));
+    }
+    failure
+}
+
 fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let named = (options.var)("CREEL_INIT");
-    Ok(sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?)
+    let search = InitSearch::from_process(|name| (options.var)(name));
+    Ok(sandbox::locate_and_install(sandboxes.layout(), &search)?)
 }
 
 fn draws(request: &SandboxRequest) -> bool {

@@ -7,7 +7,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | [`locate`] | which file |
+//! | [`locate()`] | which file |
 //! | [`index`] | where in the text each key stands |
 //! | [`document`] | file, text, values, positions |
 //! | [`reader`] | typed reading that collects problems |
@@ -15,8 +15,8 @@
 //! | [`size`] | `512m` into bytes, by the engine's rules |
 //! | [`limits`] | memory, processors, ulimits |
 //! | [`network`] | network modes and profiles that are refused |
-//! | [`env`] | environment names and values |
-//! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
+//! | [`mod@env`] | environment names and values |
+//! | [`docker`], [`sandbox`], [`exec`], [`tools`], `agents` | one block of the configuration each |
 //! | [`mounts`] | what is mounted besides the binds |
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
@@ -90,7 +90,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads what [`locate`] found; a default file that does not exist is an empty configuration.
+    /// Reads what [`locate()`] found; a default file that does not exist is an empty configuration.
     pub fn load(located: &Located, var: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         match document::read(located)? {
             Some(text) => Self::parse(&text, &located.path, var),

@@ -13,7 +13,7 @@
 //! | [`places`] | the same host paths under the names that mounts give them |
 //! | [`bind`] | `host:container[:options]` into a typed value |
 //! | [`policy`] | what decides over a bind: roots, reserved targets, flags |
-//! | [`validate`] | the verdict over one bind |
+//! | [`validate()`] | the verdict over one bind |
 //! | [`workspace`] | the same deny list for a workspace directory |
 //! | [`protected`] | directories of a workspace that its sandbox must not change |
 //! | [`select`] | which of several mounts on one target wins |

@@ -20,7 +20,7 @@ pub enum WorkspaceError {
         source: ResolveError,
     },
     /// It is, or contains, a denied path.
-    #[error("workspace {written} (which is {resolved}) is refused: {}", deny_text(hit))]
+    #[error("workspace {written}{} is refused: {}", which(written, resolved), deny_text(hit))]
     Denied {
         /// As written.
         written: PathBuf,
@@ -43,6 +43,11 @@ pub enum WorkspaceError {
     /// The path is not text and cannot be told to the engine.
     #[error("workspace {0} is not UTF-8 text, or contains a control character")]
     NotText(PathBuf),
+}
+
+/// Where a path leads, unless that is what was written.
+fn which(written: &Path, resolved: &Path) -> String {
+    if written == resolved { String::new() } else { format!(" (which is {})", resolved.display()) }
 }
 
 fn deny_text(hit: &DenyHit) -> String {
@@ -142,6 +147,10 @@ mod tests {
         for refused in ["/", "/etc", "/proc/self/cwd"] {
             assert!(matches!(check(Path::new(refused)), Err(WorkspaceError::Denied { .. })), "{refused}");
         }
+        let told = check(Path::new("/etc")).unwrap_err().to_string();
+        assert!(told.starts_with("workspace /etc is refused"), "{told}");
+        let told = check(&home.join("project/e")).unwrap_err().to_string();
+        assert!(told.contains("(which is /etc) is refused"), "{told}");
         for refused in [&home, &home.join("project/e"), &state, &state.join("creel"), &root] {
             assert!(matches!(check(refused), Err(WorkspaceError::Denied { .. })), "{refused:?}");
         }

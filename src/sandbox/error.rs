@@ -123,6 +123,14 @@ pub enum SandboxError {
         /// How many commands run.
         commands: usize,
     },
+    /// It was open, and is not there any more.
+    #[error("sandbox {name} was stopped or removed: its container is {status}")]
+    Gone {
+        /// The container's name.
+        name: String,
+        /// What the engine says of it: `removed`, `exited`, …
+        status: String,
+    },
     /// The container is paused.
     #[error("sandbox {name} is paused")]
     Paused {
@@ -251,6 +259,7 @@ impl SandboxError {
             Self::DeniedOnHost { .. } => "CRL-SANDBOX-020",
             Self::DeniedMount { .. } => "CRL-SANDBOX-021",
             Self::Busy { .. } => "CRL-SANDBOX-030",
+            Self::Gone { .. } => "CRL-SANDBOX-031",
         }
     }
 
@@ -267,6 +276,7 @@ impl SandboxError {
             Self::Untranslatable { .. } => "built-in: what a sandbox mounts is on the engine's host",
             Self::DeniedOnHost { .. } => "built-in: denied host paths",
             Self::DeniedMount { .. } => "built-in: bind-denied-by-mount",
+            Self::Gone { .. } => "built-in: a sandbox that ended is never started again",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
             Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
                 "built-in: a sandbox in use is not removed"
@@ -283,7 +293,7 @@ impl SandboxError {
             Self::Io { path, .. } => format!("make {} usable for this user", path.display()),
             Self::BadName { .. } => "use a prefix of letters, digits, `_`, `.` and `-`".to_owned(),
             Self::InitMissing { .. } => {
-                "run `make init`, or set CREEL_INIT to the creel-init binary".to_owned()
+                "run `make install` in creel's sources, which puts it beside the `creel` in PATH, or set CREEL_INIT to the creel-init binary".to_owned()
             }
             Self::InitUnusable { .. } => {
                 "build it with `make init`, which links it statically for this machine".to_owned()
@@ -305,6 +315,10 @@ impl SandboxError {
                 format!(
                     "a foreground command ends by itself half a minute after its creel; or stop {name} with --force"
                 )
+            }
+            Self::Gone { .. } => {
+                "open it again, which makes a new one (with `creel exec`: run it again); see who stopped it, or whether its idle limit did"
+                    .to_owned()
             }
             Self::Paused { name } => format!("unpause {name}, or stop it with --force"),
             Self::DriftedHot { hint, .. } => format!("when its commands are done: {hint}"),

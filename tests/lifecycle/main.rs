@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "runs creel and the docker client, as a person does")]
 
 mod home;
+mod library;
 mod options;
 mod prune;
 mod recreate;

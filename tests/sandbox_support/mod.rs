@@ -11,8 +11,8 @@ use creel::engine::{Discovery, Engine};
 use creel::host_tool::host_tool;
 use creel::runner::Awaited;
 use creel::sandbox::{
-    Bind, Held, InitBinary, Meet, MeetError, Probe, Ready, SandboxError, SandboxName, SandboxRequest,
-    Sandboxes, Workspace, locate_and_install,
+    Bind, Held, InitBinary, InitSearch, Meet, MeetError, Probe, Ready, SandboxError, SandboxName,
+    SandboxRequest, Sandboxes, Workspace, locate_and_install,
 };
 use creel::state::{StateDir, random_hex};
 use creel::wire::{Assembler, CommandId, Facts, FromInit, Hello, MAX_FROM_INIT, Spawn, ToInit};
@@ -123,9 +123,8 @@ pub(crate) async fn engine() -> Engine {
 /// Opens the installation in `state` and installs creel-init into it.
 pub(crate) fn open(engine: Engine, state: &Path) -> (Sandboxes, InitBinary) {
     let sandboxes = Sandboxes::open(engine, &StateDir::at(state)).expect("state");
-    let named = std::env::var("CREEL_INIT").ok();
-    let exe = std::env::current_exe().expect("own path");
-    let init = locate_and_install(sandboxes.layout(), named.as_deref(), &exe).expect("run `make init` first");
+    let search = InitSearch::from_process(|name| std::env::var(name).ok());
+    let init = locate_and_install(sandboxes.layout(), &search).expect("run `make init` first");
     (sandboxes, init)
 }
 

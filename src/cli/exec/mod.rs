@@ -115,7 +115,7 @@ fn asked(sandbox: &Sandbox, call: &Call) -> Asked {
         workdir: call.workdir.clone().unwrap_or_else(|| sandbox.setting().workdir.clone()),
         timeout: call.options.timeout,
         silence: call.options.silence,
-        image: sandbox.ready().image.clone(),
+        image: sandbox.image().to_owned(),
     }
 }
 
