@@ -249,7 +249,7 @@ fn modes(first: &ResolvedSandbox, sandboxes: &[ResolvedSandbox]) -> Vec<Finding>
     for one in sandboxes.iter().filter(|one| !matches!(one.backend_id().as_str(), "docker" | "podman")) {
         let what = format!("agent {}: creel has no sandbox backend {:?}", one.agent, one.backend);
         all.push(
-            Finding::if_used(one.mode != Mode::Off, "config.backend", what)
+            Finding::without_sandbox(one.mode != Mode::Off, "config.backend", what)
                 .rule(one.key("backend").unwrap_or("agents.defaults.sandbox.backend").to_owned())
                 .fix("write backend: \"docker\", or remove the key"),
         );
@@ -318,6 +318,9 @@ mod tests {
         ] {
             assert_eq!(bad(text), [(id.to_owned(), severity)], "{text}");
         }
+        // No session needs it, and `creel exec` does.
+        let unused = bad("{agents: {defaults: {sandbox: {backend: 'ssh'}}}}");
+        assert_eq!(unused, [("config.backend".to_owned(), Severity::Warning)]);
         let former = bad("{agents: {defaults: {sandbox: {perSession: true}}}}");
         assert_eq!(former, [("config.legacy-key".to_owned(), Severity::Error)]);
     }

@@ -91,6 +91,4 @@ pub struct ImageLook {
     pub present: bool,
     /// It is older than its recipe.
     pub outdated: bool,
-    /// The recipe that makes it.
-    pub recipe: Option<&'static str>,
 }

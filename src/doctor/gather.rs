@@ -146,7 +146,6 @@ async fn images(look: &ConfigLook, engine: &Engine) -> Vec<ImageLook> {
         let key = sandbox.key("docker.image");
         let rule = key.map(|key| config.origin(key).map_or_else(|| key.to_owned(), |at| at.to_string()));
         let entry = by_reference.entry(reference.clone()).or_insert_with(|| ImageLook {
-            recipe: Recipe::of_reference(&reference).map(Recipe::name),
             reference,
             agents: Vec::new(),
             rule,

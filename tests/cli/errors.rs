@@ -22,7 +22,7 @@ fn bad_input_is_refused_before_anything_is_made() {
     refused(&run(&["--config", "/no/such/file"]), "CRL-CONFIG", &["/no/such/file"]);
     refused(&run(&["--engine", "unix:///no/such.sock"]), "CRL-ENGINE", &["/no/such.sock"]);
     refused(&run(&["--engine", "ssh://host"]), "CRL-ENGINE", &["ssh"]);
-    refused(&run(&["--image", "creel-nothing:1"]), "CRL-ENGINE", &["creel-nothing:1", "images build"]);
+    refused(&run(&["--image", "creel-nothing:1"]), "CRL-ENGINE", &["creel-nothing:1", "images pull"]);
     assert!(home.sandboxes().is_empty());
 }
 
