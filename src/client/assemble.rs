@@ -11,12 +11,12 @@ use super::{Sandbox, SandboxOptions};
 use crate::config::mounts::{Kind, Managed};
 use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
-use crate::error::{Failure, Report};
+use crate::error::{Diagnose as _, Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::make::make_dir;
 use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
-use crate::paths::{select, validate, workspace};
+use crate::paths::{BindError, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
     self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxName, SandboxRequest, Sandboxes, Workspace,
@@ -427,18 +427,25 @@ fn binds_of(
     Ok((binds?, warnings))
 }
 
-/// Every refused bind at once, in one report.
-fn all<T>(result: Result<T, Vec<crate::paths::BindError>>) -> Result<T, Failure> {
-    use crate::error::Diagnose as _;
+/// Every refused bind at once, in one report; of several each has its rule and fix beside it.
+fn all<T>(result: Result<T, Vec<BindError>>) -> Result<T, Failure> {
     result.map_err(|errors| {
-        let mut reports = errors.iter().map(crate::error::Diagnose::report);
-        let Some(mut first) = reports.next() else {
-            return Failure(crate::state::StateError::NoHome.report());
-        };
-        for more in reports {
-            first.message = format!("{}\n{}", first.message, more.message);
+        let reports: Vec<Report> = errors.iter().map(BindError::report).collect();
+        if let [only] = reports.as_slice() {
+            return Failure(only.clone());
         }
-        Failure(first)
+        let line = |one: &Report| {
+            let rule = one.rule.as_deref().unwrap_or_default();
+            format!("\n  {}\n    rule: {rule}\n    fix:  {}", one.message, one.fix)
+        };
+        let lines: String = reports.iter().map(line).collect();
+        let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
+        Failure(Report {
+            code: reports.first().map_or("CRL-BIND-001", |first| first.code),
+            message: format!("{} binds are refused:{lines}", reports.len()),
+            rule: Some(keys.join(", ")),
+            fix: "correct or remove each of them".to_owned(),
+        })
     })
 }
 

@@ -28,7 +28,7 @@ pub use live::{
     look,
 };
 pub use mounts::{MountRow, MountSource};
-pub use policy::{Elevated, Sources, Tools};
+pub use policy::{Elevated, ExecTool, RemovedBy, Sources, Tools};
 pub use sources::{At, Problem, Source, refused_binds};
 
 /// Where upstream documents the fields.
@@ -95,6 +95,8 @@ pub struct Own {
     pub config_file: PathBuf,
     /// Setting to the key and place that decided it; what is absent has its built-in value.
     pub sources: std::collections::BTreeMap<&'static str, Source>,
+    /// Whether the agent may call `exec`.
+    pub exec: ExecTool,
     /// What would refuse a sandbox of this session.
     pub problems: Vec<Problem>,
     /// Variables of the configuration whose names look like credentials; their values reach every command.
@@ -143,6 +145,7 @@ pub fn explain(
             version: env!("CARGO_PKG_VERSION"),
             config_file: config.file().to_owned(),
             sources: sources::sources(config, &sandbox),
+            exec: policy::exec(config, subject, sandboxed),
             problems,
             credential_names: sources::credential_names(&sandbox),
             live,
