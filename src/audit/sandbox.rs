@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::finding::{Finding, Severity};
 use super::raw::{self, Layer, at};
 use crate::config::{Document, env, network};
-use crate::paths::{BindError, BindRefusal, BindSyntax};
+use crate::paths::{BindError, BindRefusal, BindSyntax, Special};
 
 pub(super) fn checks(document: &Document, binds: &[BindError]) -> Vec<Finding> {
     let root = document.root();
@@ -46,7 +46,8 @@ fn mode_off(document: &Document) -> Vec<Finding> {
 
 fn refused_bind(document: &Document, bind: &BindError) -> Option<Finding> {
     let ends = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "sock");
-    let socket = bind.judged.as_ref().is_some_and(ends) || bind.written.contains(".sock:");
+    let named = bind.judged.as_ref().is_some_and(ends) || bind.written.contains(".sock:");
+    let socket = named || bind.special == Some(Special::Socket);
     let (check, severity, title) = match &*bind.refusal {
         BindRefusal::Syntax(BindSyntax::NotAbsolute(_)) => {
             ("sandbox.bind_mount_non_absolute", Severity::Warn, "A bind has no absolute source")
