@@ -67,13 +67,18 @@ pub fn audit(input: &Input<'_>) -> Report {
     let mut findings = Vec::new();
     if let Err(error) = input.config {
         let told = error.report();
+        // A problem's own fix may open what this audit is about.
+        let fix = match error {
+            ConfigError::Invalid { .. } => "mend what `creel config validate` names".to_owned(),
+            _ => told.fix,
+        };
         let detail = format!("checks that need the merged configuration were left out: {}", told.message);
         findings.push(Finding::new(
             "config.invalid",
             Severity::Warn,
             "The configuration cannot be used",
             detail,
-            told.fix,
+            fix,
         ));
     }
     if let Some(document) = input.document {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::finding::{Finding, Severity};
 use super::raw::{self, Layer, at};
+use crate::config::network::Refused;
 use crate::config::{Document, env, network};
 use crate::paths::{BindError, BindRefusal, BindSyntax, Special};
 
@@ -84,12 +85,23 @@ fn networks(document: &Document, layer: &Layer<'_>) -> Vec<Finding> {
                 Severity::Critical,
                 "The sandbox's network is not its own",
                 format!("{key} is {mode:?}: {refused}"),
-                refused.fix(),
+                own_network(refused),
             )
             .at(document, &key),
         )
     };
     ["docker", "browser"].into_iter().filter_map(one).collect()
+}
+
+/// What ends the finding. The fix of a refusal also names the flag that allows it, which would not end this.
+fn own_network(refused: Refused) -> &'static str {
+    match refused {
+        Refused::Join => {
+            "write \"none\", or \"bridge\" where the network is needed, and remove \
+             dangerouslyAllowContainerNamespaceJoin where it is set"
+        }
+        _ => refused.fix(),
+    }
 }
 
 fn profiles(document: &Document, layer: &Layer<'_>) -> Vec<Finding> {
