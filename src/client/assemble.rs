@@ -9,7 +9,7 @@ use super::pool::{Pool, Wish};
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
 use crate::config::mounts::{Kind, Managed};
-use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
+use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess, seccomp};
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Diagnose as _, Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
@@ -316,14 +316,14 @@ fn tmpfs_text(tmpfs: &crate::engine::Tmpfs) -> String {
     }
 }
 
-/// The seccomp profile's text: the configuration names a file, the engine wants its contents.
+/// The seccomp profile's text.
 fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
+    seccomp::read(path).map_err(|message| {
         Failure(Report {
             code: "CRL-CLIENT-001",
-            message: format!("seccomp profile {path} cannot be read: {error}"),
+            message,
             rule: sandbox.key("docker.seccompProfile").map(str::to_owned),
-            fix: "name a readable JSON file, or remove the key to get the engine's own profile".to_owned(),
+            fix: seccomp::FIX.to_owned(),
         })
     })
 }

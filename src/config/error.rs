@@ -62,6 +62,16 @@ pub enum ConfigError {
         /// All of them, in the order of the text as far as known.
         problems: Vec<Problem>,
     },
+    /// A change after which values would not hold that held before; the file is as it was.
+    #[error("{what} is refused: {}", new(key, problems))]
+    Change {
+        /// The key that was to be changed.
+        key: String,
+        /// The change, as in `setting a.b to 1`.
+        what: String,
+        /// What would be wrong; without places, because the text was never written.
+        problems: Vec<Problem>,
+    },
     /// An agent that is not configured.
     #[error("agent {agent} is not configured")]
     UnknownAgent {
@@ -81,11 +91,19 @@ fn list(problems: &[Problem]) -> String {
     format!("{} problems in the configuration:{lines}", problems.len())
 }
 
+/// The same after a change; the key that was changed is not repeated.
+fn new(key: &str, problems: &[Problem]) -> String {
+    match problems {
+        [only] if only.key == key => only.message.clone(),
+        _ => list(problems),
+    }
+}
+
 /// That of the only problem; of several each stands beside its problem.
 fn fix(problems: &[Problem]) -> String {
     match problems {
         [only] => only.fix.clone(),
-        _ => "mend each of them; `creel config validate` looks again".to_owned(),
+        _ => "each problem has its own beside it; `creel config validate` looks again".to_owned(),
     }
 }
 
@@ -104,11 +122,16 @@ impl Diagnose for ConfigError {
                 ("CRL-CONFIG-003", at.to_string(), "correct the JSON5 at this place".to_owned())
             }
             Self::Invalid { file, problems } => {
-                let first = problems.first().map_or_else(
-                    || file.display().to_string(),
-                    |p| p.origin.as_ref().map_or_else(|| p.key.clone(), ToString::to_string),
-                );
-                ("CRL-CONFIG-004", first, fix(problems))
+                // Of several each names its own place.
+                let rule = match problems.as_slice() {
+                    [only] => only.origin.as_ref().map_or_else(|| only.key.clone(), ToString::to_string),
+                    _ => file.display().to_string(),
+                };
+                ("CRL-CONFIG-004", rule, fix(problems))
+            }
+            Self::Change { problems, .. } => {
+                let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
+                ("CRL-CONFIG-004", keys.join(", "), fix(problems))
             }
             Self::UnknownAgent { nearest, .. } => (
                 "CRL-CONFIG-005",

@@ -83,10 +83,7 @@ fn configured(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> ConfigLo
         present,
         mode: std::fs::metadata(&located.path).ok().map(|meta| meta.permissions().mode() & 0o7777),
         document: read.and_then(|text| Document::parse(text, &located.path).ok()),
-        refused_binds: config
-            .as_ref()
-            .map(|config| explain::refused_binds(config, places))
-            .unwrap_or_default(),
+        refused_here: config.as_ref().map(|config| explain::refused_here(config, places)).unwrap_or_default(),
         config,
         places: places.clone(),
         registry_files: registry.filter(|path| path.is_file()).collect(),

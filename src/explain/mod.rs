@@ -9,12 +9,14 @@
 //! | `mounts` | the workspace and what is mounted, by configuration |
 //! | `policy` | tools and the elevated gates |
 //! | `sources` | which key decided, problems that a first command would meet |
+//! | `validity` | the whole check of a configuration, and of a change of it |
 //! | `live` | the engine and the container, as far as they answer in time |
 
 mod live;
 mod mounts;
 mod policy;
 mod sources;
+mod validity;
 
 use std::path::PathBuf;
 
@@ -29,7 +31,8 @@ pub use live::{
 };
 pub use mounts::{MountRow, MountSource};
 pub use policy::{Elevated, ExecTool, RemovedBy, Sources, Tools};
-pub use sources::{At, Problem, Source, refused_binds};
+pub use sources::{At, Problem, Source, refused_here};
+pub use validity::{Left, check, no_worse};
 
 /// Where upstream documents the fields.
 pub const DOCS_URL: &str = "https://docs.openclaw.ai/sandbox";
