@@ -19,7 +19,8 @@ use crate::paths::resolve::resolve;
 use crate::paths::{BindError, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
-    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxName, SandboxRequest, Sandboxes, Workspace,
+    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxError, SandboxName, SandboxRequest,
+    Sandboxes, Workspace,
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
@@ -49,7 +50,8 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let init = init(options, &sandboxes)?;
     let setting = setting(options, &wanted, &request);
     let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
-    let mut ready = sandboxes.ensure(&request, &init, &meet).await?;
+    let ensured = sandboxes.ensure(&request, &init, &meet).await;
+    let mut ready = ensured.map_err(|error| placed(&error, &wanted))?;
     let pool_size = if draws(&request) { pool_size(&wanted) } else { 0 };
     if pool_size > 0 {
         // A pool is help, not a condition: the sandbox is there without it.
@@ -75,6 +77,15 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         transport,
         pool_size,
     })
+}
+
+/// With the key that wrote the setting which the error is about.
+fn placed(error: &SandboxError, wanted: &Wanted) -> Failure {
+    let mut report = error.report();
+    if let Some(key) = error.setting().and_then(|setting| wanted.sandbox.key(setting)) {
+        report.rule = Some(wanted.owners.place(key));
+    }
+    Failure(report)
 }
 
 fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
