@@ -27,6 +27,15 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// What named an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NamedBy {
+    /// Its id was given.
+    Id,
+    /// A session key was given that belongs to it.
+    Session,
+}
+
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConfigError {
@@ -77,6 +86,8 @@ pub enum ConfigError {
     UnknownAgent {
         /// Its id.
         agent: String,
+        /// What named it.
+        named_by: NamedBy,
         /// A configured one with a similar name.
         nearest: Option<String>,
     },
@@ -133,14 +144,18 @@ impl Diagnose for ConfigError {
                 let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
                 ("CRL-CONFIG-004", keys.join(", "), fix(problems))
             }
-            Self::UnknownAgent { nearest, .. } => (
-                "CRL-CONFIG-005",
-                "agents.entries".to_owned(),
-                nearest.as_ref().map_or_else(
-                    || "add the agent, or leave out --agent".to_owned(),
-                    |near| format!("did you mean {near}?"),
-                ),
-            ),
+            Self::UnknownAgent { nearest, named_by, .. } => {
+                let fix = match (nearest, named_by) {
+                    (Some(near), NamedBy::Id) => format!("did you mean {near}?"),
+                    (Some(near), NamedBy::Session) => format!("did you mean agent:{near}:…?"),
+                    (None, NamedBy::Id) => "add the agent, or leave out --agent".to_owned(),
+                    (None, NamedBy::Session) => {
+                        "add the agent, or name a session of one that is there, as in agent:main:main"
+                            .to_owned()
+                    }
+                };
+                ("CRL-CONFIG-005", "agents.entries".to_owned(), fix)
+            }
         };
         Report { code, message: self.to_string(), rule: Some(rule), fix }
     }

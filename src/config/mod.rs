@@ -61,7 +61,7 @@ use crate::session::{self, AgentId, Stamp};
 
 pub use agents::Agent;
 pub use document::{Document, Origin};
-pub use error::{ConfigError, Problem};
+pub use error::{ConfigError, NamedBy, Problem};
 pub use exec::ResolvedExec;
 pub use locate::{Located, locate};
 pub use path::KeyPath;
@@ -188,13 +188,14 @@ impl Config {
     }
 
     /// Refuses an agent that is not configured, naming the nearest that is.
-    pub fn known_agent(&self, id: &AgentId) -> Result<(), ConfigError> {
+    pub fn known_agent(&self, id: &AgentId, named_by: NamedBy) -> Result<(), ConfigError> {
         if self.agent(id).is_some() || id == self.agents.default() {
             return Ok(());
         }
         let known: Vec<&str> = self.agents.all().iter().map(|agent| agent.id.as_str()).collect();
         Err(ConfigError::UnknownAgent {
             agent: id.to_string(),
+            named_by,
             nearest: reader::nearest(id.as_str(), &known).map(str::to_owned),
         })
     }
