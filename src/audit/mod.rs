@@ -73,9 +73,11 @@ pub fn audit(input: &Input<'_>) -> Report {
             _ => told.fix,
         };
         let detail = format!("checks that need the merged configuration were left out: {}", told.message);
+        // With nothing that can be read, nothing was audited: no silence that passes for a clean bill.
+        let severity = if input.document.is_some() { Severity::Warn } else { Severity::Critical };
         findings.push(Finding::new(
             "config.invalid",
-            Severity::Warn,
+            severity,
             "The configuration cannot be used",
             detail,
             fix,

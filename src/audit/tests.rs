@@ -222,5 +222,5 @@ fn places_are_told_and_values_are_not() {
 
 #[test]
 fn a_file_that_is_no_json_is_a_finding() {
-    assert_eq!(bad("{agents: "), [("config.invalid".to_owned(), Severity::Warn)]);
+    assert_eq!(bad("{agents: "), [("config.invalid".to_owned(), Severity::Critical)]);
 }

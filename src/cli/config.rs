@@ -120,7 +120,7 @@ fn act(args: &Args) -> Result<ExitCode, Failure> {
         Action::Get { key } => get(&Target::find(args)?, key.as_deref(), args.json),
         Action::Set { key, value, string } => {
             let path = path(key)?;
-            let value = read_value(value, *string);
+            let value = read_value(value, *string)?;
             let what = format!("setting {path} to {}", shown(&path, &value));
             let change = Target::find(args)?.update(&path, &what, |text| edit::set(text, &path, &value))?;
             Ok(told(args, &path, &change, "set"))
@@ -151,9 +151,47 @@ fn path(key: &str) -> Result<KeyPath, Failure> {
 }
 
 /// JSON5 where it is JSON5, so that numbers, lists and objects need no flag.
-fn read_value(text: &str, string: bool) -> Value {
+fn read_value(text: &str, string: bool) -> Result<Value, Failure> {
     let parsed = if string { None } else { json5::from_str(text).ok() };
-    parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+    let Some(value) = parsed else { return Ok(Value::String(text.to_owned())) };
+    match bare_words(text).find(|word| !keeps(word)) {
+        None => Ok(value),
+        Some(word) => Err(Failure(Report {
+            code: "CRL-CLI-006",
+            message: format!("{word} cannot be kept as a number of JSON"),
+            rule: Some("creel config set VALUE".to_owned()),
+            fix: "write a smaller number, or a text with --string".to_owned(),
+        })),
+    }
+}
+
+/// What stands outside of quotes and between punctuation.
+fn bare_words(text: &str) -> impl Iterator<Item = &str> {
+    let mut quote = None;
+    let mut escaped = false;
+    text.split(move |letter: char| match quote {
+        Some(open) => {
+            let ends = letter == open && !escaped;
+            escaped = letter == '\\' && !escaped;
+            if ends {
+                quote = None;
+            }
+            true
+        }
+        None if matches!(letter, '"' | '\'') => {
+            quote = Some(letter);
+            true
+        }
+        None => letter.is_whitespace() || "{}[],:".contains(letter),
+    })
+}
+
+/// A number that is no other number afterwards: neither without a value nor a long one rounded.
+fn keeps(word: &str) -> bool {
+    let digits = word.trim_start_matches(['+', '-']);
+    let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let lost = digits.parse::<f64>().is_ok_and(|number| !number.is_finite());
+    !lost && (!whole || digits.parse::<u64>().is_ok())
 }
 
 /// The value as it was given, short, and nothing that may be a secret.
@@ -236,4 +274,21 @@ fn told(args: &Args, path: &KeyPath, change: &Change, verb: &str) -> ExitCode {
         print::line(&format!("note: the file still has {count} that it had before: creel config validate"));
     }
     ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_would_change_are_refused() {
+        for text in ["NaN", "-Infinity", "1e999", "123456789012345678901234567890", "[1, {a: NaN}]"] {
+            assert!(read_value(text, false).is_err(), "{text}");
+            assert!(read_value(text, true).is_ok(), "{text}");
+        }
+        for text in ["1", "18446744073709551615", "1.5e3", "'NaN'", "{a: \"1e999, NaN\"}", "not json", "null"]
+        {
+            assert!(read_value(text, false).is_ok(), "{text}");
+        }
+    }
 }

@@ -161,8 +161,11 @@ async fn proxy(
     let state = StateDir::locate(|name| std::env::var(name).ok())?;
     let rules = Rules::new(state, roots, networks)?;
     let engine = Engine::discover(discovery).await?;
-    print::note(&format!("passing on calls of sandboxes to {}", engine.facts().endpoint));
-    Ok(proxy::serve(&engine, listen, rules, super::interrupted()).await?)
+    let ready = || {
+        let (listen, endpoint) = (listen.display(), &engine.facts().endpoint);
+        print::note(&format!("{listen}: passing on calls of sandboxes to {endpoint}"));
+    };
+    Ok(proxy::serve(&engine, listen, rules, ready, super::interrupted()).await?)
 }
 
 /// Says what will be done and, on a terminal, asks. Without a terminal there is nobody to ask: it goes ahead.
@@ -219,6 +222,6 @@ fn fail(failure: &Failure, json: bool) {
     if json {
         print::line(&json!({ "running": false, "error": failure.0 }).to_string());
     } else {
-        print::note(&failure.0.to_string());
+        print::failure(failure, false);
     }
 }

@@ -199,7 +199,10 @@ fn engine(out: &mut String, live: &Live, paint: Paint) {
             "  engine: {} {} at {} ({})",
             facts.kind, facts.version, facts.endpoint, facts.origin
         ),
-        (None, Some(error)) => writeln!(out, "  engine: {}: {}", paint.bad("not answered"), error.message),
+        (None, Some(error)) => {
+            let word = paint.bad("not answered");
+            writeln!(out, "  engine: {word}: {}\n    fix:  {}", error.message, error.fix)
+        }
         (None, None) => Ok(()),
     };
     for attempt in engine.tried.iter().filter(|_| engine.facts.is_some()) {

@@ -56,7 +56,10 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let word = match ended {
         Ended::Kept(Some(process)) if process > 0 => format!("process {process} keeps the pools already"),
         Ended::Kept(_) => "another process keeps the pools already".to_owned(),
-        Ended::Idle => "nobody wants a pool any more".to_owned(),
+        Ended::Idle => {
+            "no pool is wanted; the next `creel exec` with sandbox.pool.size starts a keeper by itself"
+                .to_owned()
+        }
         Ended::Asked => "the pools are empty".to_owned(),
     };
     let _ = writeln!(std::io::stderr(), "creel: {word}");

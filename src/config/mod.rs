@@ -33,6 +33,7 @@ pub mod edit;
 pub mod env;
 mod error;
 pub mod exec;
+mod foreign;
 pub mod index;
 pub mod legacy;
 pub mod limits;
@@ -107,6 +108,9 @@ impl Config {
         let document = Document::parse(text, file)?;
         let reader = reader::Reader::new(&document, var);
         let root = reader.root();
+        if let Some(root) = &root {
+            foreign::check(root);
+        }
         let blocks = root.as_ref().and_then(|root| root.open("agents"));
         let defaults = blocks.as_ref().and_then(|agents| agents.open("defaults"));
         let tools = root.as_ref().and_then(|root| root.open("tools"));

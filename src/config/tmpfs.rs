@@ -30,8 +30,10 @@ const FLAGS: &[&str] = &[
     "nostrictatime",
 ];
 
-/// Options with a value: name, what a value is, an example.
-const VALUES: &[(&str, fn(&str) -> bool, &str)] = &[
+/// An option with a value: its name, what a value is, an example.
+type Valued = (&'static str, fn(&str) -> bool, &'static str);
+
+const VALUES: &[Valued] = &[
     ("size", is_size_or_share, "size=64m"),
     ("nr_blocks", is_size, "nr_blocks=4k"),
     ("nr_inodes", is_size, "nr_inodes=10k"),

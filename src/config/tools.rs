@@ -1,7 +1,6 @@
 //! The block `tools`, global and of each agent, as far as it says which tools there are (spec `sandbox.md` §18).
 //!
-//! The block belongs to the agent host, which has keys here that creel does not read. They are passed over, but a
-//! key that looks like a misspelt rule is an error: a rule that is not read restricts nothing.
+//! The block has keys of the agent host too, which [`super::foreign`] knows.
 
 use super::reader::{Block, Set, nearest};
 use crate::policy::elevated::AllowFrom;
@@ -26,22 +25,6 @@ pub(super) const KEYS: &[&str] = &[
     "exec",
     EMPTY_KEY,
 ];
-/// Keys of the agent host that may look like one of ours.
-const OTHERS: &[&str] = &[
-    "fs",
-    "web",
-    "media",
-    "links",
-    "message",
-    "agentToAgent",
-    "sessions",
-    "sessions_spawn",
-    "loopDetection",
-    "experimental",
-    "toolSearch",
-    "codeMode",
-];
-
 /// Whether upstream's reading of empty lists is wanted. Only the global block can say so.
 pub(super) fn empty_is_all(tools: &Block<'_>) -> bool {
     tools.flag(EMPTY_KEY).is_some_and(|set| set.value)
@@ -49,7 +32,6 @@ pub(super) fn empty_is_all(tools: &Block<'_>) -> bool {
 
 /// Reads a block `tools`.
 pub(super) fn read(tools: &Block<'_>, empty_is_all: bool) -> Scope {
-    misspelt(tools);
     let reader = Reading { empty_is_all };
     let sandbox = tools.closed("sandbox", &["tools"]);
     let subagents = tools.open("subagents");
@@ -61,17 +43,6 @@ pub(super) fn read(tools: &Block<'_>, empty_is_all: bool) -> Scope {
         sandbox: sandbox.map(|block| reader.inner(&block)).unwrap_or_default(),
         subagents: subagents.map(|block| reader.inner(&block)).unwrap_or_default(),
         elevated: elevated(tools),
-    }
-}
-
-fn misspelt(tools: &Block<'_>) {
-    for name in tools.names() {
-        if KEYS.contains(&name) || OTHERS.contains(&name) {
-            continue;
-        }
-        if let Some(near) = nearest(name, KEYS) {
-            tools.problem(name, format!("unknown key {name:?}"), format!("did you mean {near}?"));
-        }
     }
 }
 
@@ -228,12 +199,6 @@ mod tests {
             problems("{agents: {entries: {a: {tools: {dangerouslyAllowEmptyPolicy: true}}}}}").len(),
             1
         );
-    }
-
-    #[test]
-    fn keys_of_the_agent_host_are_passed_over() {
-        config("{tools: {web: {search: {}}, fs: {}, links: 1, somethingNew: [], message: {}, media: {}}}")
-            .unwrap();
     }
 
     #[test]

@@ -63,6 +63,10 @@ pub struct StateLook {
     pub foreign: Vec<(PathBuf, u32)>,
     /// It cannot be written.
     pub read_only: bool,
+    /// Others than its owner can write to it.
+    pub writable_by_others: bool,
+    /// What stands where creel's own directories should be, and what it is.
+    pub not_own: Vec<(PathBuf, &'static str)>,
 }
 
 /// The engine.

@@ -98,11 +98,20 @@ fn state(root: &Path) -> StateLook {
         look.noexec = stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
     }
     look.read_only = rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err();
+    let writable = |meta: std::fs::Metadata| meta.permissions().mode() & 0o022 != 0;
+    look.writable_by_others = std::fs::metadata(root).is_ok_and(writable);
     let own = root.join("creel");
     for part in PRIVATE {
-        let path = own.join(part);
+        // Not `join("")`: a slash at the end would follow a link.
+        let path = if part.is_empty() { own.clone() } else { own.join(part) };
+        if let Err(kind) = crate::state::own_dir(&path) {
+            look.not_own.push((path, kind));
+            if part.is_empty() {
+                break;
+            }
+            continue;
+        }
         let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
-        let path = if part.is_empty() { own.clone() } else { path };
         let mode = meta.permissions().mode() & 0o7777;
         if meta.uid() != own_uid {
             look.foreign.push((path, meta.uid()));

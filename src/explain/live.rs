@@ -206,20 +206,34 @@ async fn own_container(engine: &Engine) -> Option<OwnContainer> {
 }
 
 async fn ask(discovery: &Discovery, deadline: Instant) -> (Option<Engine>, EngineState) {
-    let silent = || EngineError::NotResponding { what: "the first question".to_owned(), after: ENGINE_TIME };
-    let found = timeout_at(deadline, Engine::discover(discovery)).await.unwrap_or_else(|_| Err(silent()));
     let limit_ms = u64::try_from(ENGINE_TIME.as_millis()).unwrap_or(u64::MAX);
-    match found {
-        Ok(engine) => {
+    match timeout_at(deadline, Engine::discover(discovery)).await {
+        Ok(Ok(engine)) => {
             let mut facts = engine.facts().clone();
             let tried = std::mem::take(&mut facts.tried);
             (Some(engine), EngineState { answered: true, facts: Some(facts), tried, error: None, limit_ms })
         }
-        Err(error) => {
+        // No fault of the engine: on a busy machine it answers a little later.
+        Err(_) => {
+            let error = Some(late(limit_ms));
+            (None, EngineState { answered: false, facts: None, tried: Vec::new(), error, limit_ms })
+        }
+        Ok(Err(error)) => {
             let tried = if let EngineError::NoEngine { tried } = &error { tried.clone() } else { Vec::new() };
             let error = Some(error.report());
             (None, EngineState { answered: false, facts: None, tried, error, limit_ms })
         }
+    }
+}
+
+fn late(limit_ms: u64) -> Report {
+    Report {
+        code: "CRL-ENGINE-003",
+        message: format!(
+            "it did not answer within the {limit_ms} ms that explain waits; commands wait longer"
+        ),
+        rule: Some("built-in: explain answers without an engine".to_owned()),
+        fix: "run it again, or ask with more patience: creel engine status".to_owned(),
     }
 }
 

@@ -84,7 +84,7 @@ fn worse(before: &Look, after: &Look, changed: &str) -> Vec<Problem> {
             false
         }
         // Nobody looked this far before: what the change does not touch was there.
-        _ => !(before.cut_short && !after.cut_short) || touch(changed, &problem.key),
+        _ => !before.cut_short || after.cut_short || touch(changed, &problem.key),
     };
     after.problems.iter().filter(|problem| is_new(problem)).cloned().collect()
 }

@@ -86,6 +86,8 @@ impl Plan {
             Command::Argv(argv) => (argv.clone(), false),
             Command::Shell(text) => {
                 set(PATH_CARRIER, &path);
+                // The profile's own commands are the image's, whatever the call wants to find.
+                set("PATH", value(&setting.image_env, "PATH").unwrap_or(DEFAULT_PATH));
                 (vec!["/bin/sh".to_owned(), "-lc".to_owned(), login(text)], true)
             }
         };
@@ -95,16 +97,10 @@ impl Plan {
 
 /// The prepend list, then the call's PATH, else the configured one, else the image's.
 fn path(permit: &Permit, setting: &Setting) -> String {
-    let find = |env: &[(String, String)]| {
-        env.iter()
-            .rev()
-            .find(|(name, value)| name == "PATH" && !value.is_empty())
-            .map(|(_, value)| value.clone())
-    };
-    let base = find(permit.env())
-        .or_else(|| find(&setting.env))
-        .or_else(|| find(&setting.image_env))
-        .unwrap_or_else(|| DEFAULT_PATH.to_owned());
+    let base = value(permit.env(), "PATH")
+        .or_else(|| value(&setting.env, "PATH"))
+        .or_else(|| value(&setting.image_env, "PATH"))
+        .unwrap_or(DEFAULT_PATH);
     let mut entries: Vec<&str> = Vec::new();
     for entry in setting.path_prepend.iter().map(|entry| entry.trim()).chain(base.split(':')) {
         if !entry.is_empty() && !entries.contains(&entry) {
@@ -114,7 +110,13 @@ fn path(permit: &Permit, setting: &Setting) -> String {
     entries.join(":")
 }
 
-/// The command's text behind a rebuild of PATH: ours first, then what the login profile has added.
+/// The last value of a variable that is not empty.
+fn value<'a>(env: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
+    let found = env.iter().rev().find(|(name, value)| name == wanted && !value.is_empty());
+    found.map(|(_, value)| value.as_str())
+}
+
+/// The command's text behind a rebuild of PATH: ours first, then what the login shell has.
 ///
 /// The list is data in a variable, never text of the script. On one line, so that the shell's line numbers stay
 /// the command's own. Empty entries of the profile are dropped: they mean the current directory.

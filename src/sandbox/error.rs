@@ -131,7 +131,7 @@ pub enum SandboxError {
         name: String,
     },
     /// A container in use mounts other things than the configuration asks for now.
-    #[error("sandbox {name} is in use and mounts other directories than configured: {}", .drift.join("; "))]
+    #[error("sandbox {name} is in use, or was within the last 5 minutes, and differs from the configuration, its mounts included: {}", .drift.join("; "))]
     DriftedHot {
         /// The container's name.
         name: String,

@@ -216,6 +216,9 @@ fn brief(value: &Value) -> String {
         let read_only = value.get("read_only").and_then(Value::as_bool).unwrap_or(false);
         return format!("{source}:{target}:{}", if read_only { "ro" } else { "rw" });
     }
+    if let (Some(name), Some(soft), Some(hard)) = (text("name"), value.get("soft"), value.get("hard")) {
+        return format!("{name}={soft}:{hard}");
+    }
     if let (Some(target), Some(options)) = (text("target"), text("options")) {
         return format!("{target}:{options}");
     }

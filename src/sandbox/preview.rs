@@ -100,7 +100,8 @@ pub(super) fn user(request: &SandboxRequest, rootless: bool) -> String {
         _ if given => (SANDBOX_ID, SANDBOX_ID),
         _ => (own_uid, rustix::process::getegid().as_raw()),
     };
-    let Choice { user, .. } = choose(request.user.as_deref(), Situation { owner, own_uid, rootless });
+    let situation = Situation { owner, own_uid, rootless };
+    let Choice { user, .. } = choose(request.user.as_deref(), &request.cap_drop, situation);
     user
 }
 

@@ -34,11 +34,11 @@ pub(super) fn own_user(configured: Option<&str>) -> (u32, u32) {
 }
 
 /// The configured user, else the owner of the workspace.
-pub(super) fn choose(configured: Option<&str>, situation: Situation) -> Choice {
+pub(super) fn choose(configured: Option<&str>, cap_drop: &[String], situation: Situation) -> Choice {
     if let Some(user) = configured.map(str::trim).filter(|user| !user.is_empty()) {
         return Choice {
             user: user.to_owned(),
-            warning: root_warning(user, "the configuration asks for it"),
+            warning: root_warning(user, cap_drop, "the configuration asks for it"),
         };
     }
     let (uid, gid) = situation.owner;
@@ -48,13 +48,25 @@ pub(super) fn choose(configured: Option<&str>, situation: Situation) -> Choice {
         return Choice { user: "0:0".to_owned(), warning: Some(warning) };
     }
     let user = format!("{uid}:{gid}");
-    let warning = root_warning(&user, "root owns the workspace");
+    let warning = root_warning(&user, cap_drop, "root owns the workspace");
     Choice { user, warning }
 }
 
-fn root_warning(user: &str, why: &str) -> Option<String> {
-    let root = matches!(user.split(':').next(), Some("0" | "root"));
-    root.then(|| format!("commands run as root with all capabilities dropped as configured: {why}"))
+fn root_warning(user: &str, cap_drop: &[String], why: &str) -> Option<String> {
+    if !matches!(user.split(':').next(), Some("0" | "root")) {
+        return None;
+    }
+    let powers = if cap_drop.iter().any(|name| name.trim().eq_ignore_ascii_case("ALL")) {
+        "without any capability".to_owned()
+    } else if cap_drop.is_empty() {
+        "and keep the engine's usual capabilities, since docker.capDrop names none".to_owned()
+    } else {
+        let dropped = cap_drop.join(", ");
+        format!(
+            "and keep the engine's usual capabilities except {dropped}, which is all that docker.capDrop names"
+        )
+    };
+    Some(format!("commands run as root {powers}: {why}"))
 }
 
 #[cfg(test)]
@@ -74,12 +86,20 @@ mod tests {
     #[test]
     fn the_owner_unless_configured() {
         let at = |owner, own_uid, rootless| Situation { owner, own_uid, rootless };
-        let case = |configured, situation| choose(configured, situation);
+        let all = ["all".to_owned()];
+        let case = |configured, situation| choose(configured, &all, situation);
         assert_eq!(case(None, at((1000, 1000), 0, false)).user, "1000:1000");
         assert_eq!(case(None, at((501, 20), 501, false)), Choice { user: "501:20".into(), warning: None });
         let root = case(None, at((0, 0), 0, false));
         assert_eq!(root.user, "0:0");
-        assert!(root.warning.unwrap().contains("root owns the workspace"));
+        assert_eq!(
+            root.warning.unwrap(),
+            "commands run as root without any capability: root owns the workspace"
+        );
+        for (cap_drop, words) in [(&[][..], "names none"), (&["NET_RAW".to_owned()], "except NET_RAW")] {
+            let warning = choose(Some("0"), cap_drop, at((5, 5), 0, false)).warning.unwrap();
+            assert!(warning.contains(words) && warning.contains("keep"), "{warning}");
+        }
         assert_eq!(case(None, at((501, 20), 501, true)).user, "0:0");
         assert_eq!(case(None, at((7, 7), 501, true)).user, "7:7");
         assert_eq!(case(Some(" 5:6 "), at((0, 0), 0, false)), Choice { user: "5:6".into(), warning: None });

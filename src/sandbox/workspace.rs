@@ -48,7 +48,7 @@ pub(super) fn prepare(
         held.owner = (uid, gid);
     }
     let situation = Situation { owner: held.owner, own_uid, rootless };
-    let Choice { user, warning } = choose(request.user.as_deref(), situation);
+    let Choice { user, warning } = choose(request.user.as_deref(), &request.cap_drop, situation);
     let mut warnings: Vec<String> = warning.into_iter().collect();
     let owner = if own_uid == 0 { Some(held.owner) } else { None };
     for (target, is_dir) in nested(request) {

@@ -84,7 +84,7 @@ async fn ends_when_nobody_wants_a_pool() {
     home.open("first").await;
     let done = home.creel(&["keeper", "--idle", "2"]).output().await.unwrap();
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success() && words.contains("nobody wants a pool"), "{words}");
+    assert!(done.status.success() && words.contains("no pool is wanted"), "{words}");
     assert_eq!(home.waiting(), []);
     assert_eq!(home.list().await.len(), 1, "the session's own stays");
     home.assert_nothing_leaks().await;

@@ -99,7 +99,7 @@ fn notices(sandbox: &Sandbox, json: bool) {
         let keys = keys.join(", ");
         let _ = writeln!(
             err,
-            "creel: the sandbox is in use under an older configuration ({keys}); `{}` applies the new one",
+            "creel: the sandbox was in use within the last 5 minutes and still has its older configuration ({keys}); `{}` applies the new one",
             crate::session::recreate_hint(&ready.scope_key)
         );
     }

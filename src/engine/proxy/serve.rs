@@ -30,7 +30,7 @@ const MAX_TASKS: usize = 1024;
 
 type Answer = Response<Either<Full<Bytes>, Incoming>>;
 
-/// Serves at the socket `listen` until `stop` is done; the socket is removed then.
+/// Serves at the socket `listen` until `stop` is done; the socket is removed then. Calls `ready` once it can be dialled.
 ///
 /// # Errors
 ///
@@ -39,9 +39,11 @@ pub async fn serve(
     engine: &Engine,
     listen: &Path,
     rules: Rules,
+    ready: impl FnOnce(),
     stop: impl Future<Output = ()>,
 ) -> Result<(), ProxyError> {
     let socket = Socket::bind(listen).await?;
+    ready();
     let gate = Arc::new(Gate::new(engine.facts().endpoint.clone(), rules));
     let tasks = TaskTracker::new();
     let mut stop = std::pin::pin!(stop);

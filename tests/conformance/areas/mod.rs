@@ -5,6 +5,7 @@ mod container_args;
 mod explain;
 mod fixture;
 mod host_env;
+mod keys;
 mod tool_policy;
 
 use super::harness::Area;
@@ -15,6 +16,7 @@ pub(crate) fn all() -> Vec<Box<dyn Area>> {
         Box::new(binds::Binds::default()),
         Box::new(container_args::ContainerArgs::default()),
         Box::new(explain::Explain),
+        Box::new(keys::Keys),
         Box::new(tool_policy::ToolPolicy),
     ]
 }
