@@ -9,18 +9,18 @@ use super::pool::{Pool, Wish};
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
 use crate::config::mounts::{Kind, Managed};
-use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
+use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess, seccomp};
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
-use crate::error::{Failure, Report};
+use crate::error::{Diagnose as _, Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::make::make_dir;
 use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
-use crate::paths::{select, validate, workspace};
+use crate::paths::{BindError, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
-    self, Bind, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxName, SandboxRequest,
-    Sandboxes, Workspace,
+    self, Bind, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxError, SandboxName,
+    SandboxRequest, Sandboxes, Workspace,
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
@@ -50,8 +50,8 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let init = init(options, &sandboxes)?;
     let setting = setting(options, &wanted, &request);
     let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
-    let made = sandboxes.ensure(&request, &init, &meet).await;
-    let mut ready = made.map_err(|error| by_the_key(error.into(), options, &wanted))?;
+    let ensured = sandboxes.ensure(&request, &init, &meet).await;
+    let mut ready = ensured.map_err(|error| placed(&error, options, &wanted))?;
     let pool_size = if draws(&request) { pool_size(&wanted) } else { 0 };
     if pool_size > 0 {
         // A pool is help, not a condition: the sandbox is there without it.
@@ -82,14 +82,17 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     })
 }
 
-/// A missing image, told with the place that names it.
-fn by_the_key(mut failure: Failure, options: &SandboxOptions, wanted: &Wanted) -> Failure {
-    if failure.0.code == "CRL-ENGINE-004" {
+/// With the key that wrote the setting which the error is about.
+fn placed(error: &SandboxError, options: &SandboxOptions, wanted: &Wanted) -> Failure {
+    let mut report = error.report();
+    if report.code == "CRL-ENGINE-004" {
         let key = wanted.sandbox.key("docker.image").unwrap_or("agents.defaults.sandbox.docker.image");
         let named = options.image.as_ref().map(|_| "--image".to_owned());
-        failure.0.rule = Some(named.unwrap_or_else(|| wanted.owners.place_of(key)));
+        report.rule = Some(named.unwrap_or_else(|| wanted.owners.place(key)));
+    } else if let Some(key) = error.setting().and_then(|setting| wanted.sandbox.key(setting)) {
+        report.rule = Some(wanted.owners.place(key));
     }
-    failure
+    Failure(report)
 }
 
 fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
@@ -331,14 +334,14 @@ fn tmpfs_text(tmpfs: &crate::engine::Tmpfs) -> String {
     }
 }
 
-/// The seccomp profile's text: the configuration names a file, the engine wants its contents.
+/// The seccomp profile's text.
 fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
+    seccomp::read(path).map_err(|message| {
         Failure(Report {
             code: "CRL-CLIENT-001",
-            message: format!("seccomp profile {path} cannot be read: {error}"),
+            message,
             rule: sandbox.key("docker.seccompProfile").map(str::to_owned),
-            fix: "name a readable JSON file, or remove the key to get the engine's own profile".to_owned(),
+            fix: seccomp::FIX.to_owned(),
         })
     })
 }
@@ -444,18 +447,25 @@ fn binds_of(
     Ok((binds?, warnings))
 }
 
-/// Every refused bind at once, in one report.
-fn all<T>(result: Result<T, Vec<crate::paths::BindError>>) -> Result<T, Failure> {
-    use crate::error::Diagnose as _;
+/// Every refused bind at once, in one report; of several each has its rule and fix beside it.
+fn all<T>(result: Result<T, Vec<BindError>>) -> Result<T, Failure> {
     result.map_err(|errors| {
-        let mut reports = errors.iter().map(crate::error::Diagnose::report);
-        let Some(mut first) = reports.next() else {
-            return Failure(crate::state::StateError::NoHome.report());
-        };
-        for more in reports {
-            first.message = format!("{}\n{}", first.message, more.message);
+        let reports: Vec<Report> = errors.iter().map(BindError::report).collect();
+        if let [only] = reports.as_slice() {
+            return Failure(only.clone());
         }
-        Failure(first)
+        let line = |one: &Report| {
+            let rule = one.rule.as_deref().unwrap_or_default();
+            format!("\n  {}\n    rule: {rule}\n    fix:  {}", one.message, one.fix)
+        };
+        let lines: String = reports.iter().map(line).collect();
+        let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
+        Failure(Report {
+            code: reports.first().map_or("CRL-BIND-001", |first| first.code),
+            message: format!("{} binds are refused:{lines}", reports.len()),
+            rule: Some(keys.join(", ")),
+            fix: "correct or remove each of them".to_owned(),
+        })
     })
 }
 

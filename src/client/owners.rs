@@ -16,8 +16,8 @@ impl Owners {
         Self { config, places }
     }
 
-    /// A key with the place where it is written, if it is.
-    pub(super) fn place_of(&self, key: &str) -> String {
+    /// Where a key stands, for the rule of a refusal.
+    pub(super) fn place(&self, key: &str) -> String {
         self.config.origin(key).map_or_else(|| key.to_owned(), |origin| origin.to_string())
     }
 

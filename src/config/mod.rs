@@ -15,6 +15,8 @@
 //! | [`size`] | `512m` into bytes, by the engine's rules |
 //! | [`limits`] | memory, processors, ulimits |
 //! | [`network`] | network modes and profiles that are refused |
+//! | `tmpfs` | the options of temporary file systems |
+//! | [`seccomp`] | the file of a seccomp profile |
 //! | [`mod@env`] | environment names and values |
 //! | [`docker`], [`sandbox`], [`exec`], [`tools`], `agents` | one block of the configuration each |
 //! | [`mounts`] | what is mounted besides the binds |
@@ -43,12 +45,15 @@ pub mod reader;
 pub mod resolved;
 pub mod sandbox;
 pub mod schema;
+pub mod seccomp;
 pub mod size;
 pub mod store;
 mod subject;
 pub mod substitute;
+mod tmpfs;
 pub mod tools;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,7 +62,7 @@ use crate::session::{self, AgentId, Stamp};
 
 pub use agents::Agent;
 pub use document::{Document, Origin};
-pub use error::{ConfigError, Problem};
+pub use error::{ConfigError, NamedBy, Problem};
 pub use exec::ResolvedExec;
 pub use locate::{Located, locate};
 pub use path::KeyPath;
@@ -151,10 +156,23 @@ impl Config {
         self.document.root()
     }
 
+    /// Every problem that shows only when the layers are merged, of all agents, each once.
+    pub fn merged_problems(&self, places: &Places) -> Vec<Problem> {
+        let named = self.agents.all().iter().map(|agent| agent.id.clone());
+        let mut all: Vec<Problem> = Vec::new();
+        let mut known = HashSet::new();
+        for id in named.chain([self.default_agent()]) {
+            let Err(ConfigError::Invalid { problems, .. }) = self.sandbox(&id, places) else { continue };
+            all.extend(
+                problems.into_iter().filter(|one| known.insert((one.key.clone(), one.message.clone()))),
+            );
+        }
+        all
+    }
+
     /// Checks what shows only when the layers are merged, for every agent.
     pub fn check_all(&self, places: &Places) -> Result<(), ConfigError> {
-        let named = self.agents.all().iter().map(|agent| agent.id.clone());
-        named.chain([self.default_agent()]).try_for_each(|id| self.sandbox(&id, places).map(drop))
+        self.refuse(self.merged_problems(places))
     }
 
     /// The file that was read, or that would have been.
@@ -174,13 +192,14 @@ impl Config {
     }
 
     /// Refuses an agent that is not configured, naming the nearest that is.
-    pub fn known_agent(&self, id: &AgentId) -> Result<(), ConfigError> {
+    pub fn known_agent(&self, id: &AgentId, named_by: NamedBy) -> Result<(), ConfigError> {
         if self.agent(id).is_some() || id == self.agents.default() {
             return Ok(());
         }
         let known: Vec<&str> = self.agents.all().iter().map(|agent| agent.id.as_str()).collect();
         Err(ConfigError::UnknownAgent {
             agent: id.to_string(),
+            named_by,
             nearest: reader::nearest(id.as_str(), &known).map(str::to_owned),
         })
     }
@@ -291,16 +310,22 @@ impl Config {
         if path.is_absolute() {
             return Ok(crate::paths::lexical::clean(path));
         }
-        Err(self.problem(
-            &set.key,
-            format!("{:?} is not an absolute path", set.value),
-            "begin it with / or ~/",
-        ))
+        let message = format!("{:?} is not an absolute path", set.value);
+        let problems = vec![self.problem(&set.key, message, "begin it with / or ~/")];
+        Err(ConfigError::Invalid { file: self.file().to_owned(), problems })
     }
 
-    fn problem(&self, key: &str, message: String, fix: &str) -> ConfigError {
-        let problem = Problem { key: key.to_owned(), origin: self.origin(key), message, fix: fix.to_owned() };
-        ConfigError::Invalid { file: self.file().to_owned(), problems: vec![problem] }
+    /// A problem with what is written at a key.
+    pub fn problem(&self, key: &str, message: String, fix: &str) -> Problem {
+        Problem { key: key.to_owned(), origin: self.origin(key), message, fix: fix.to_owned() }
+    }
+
+    /// Refuses the file for these problems, if there are any.
+    pub fn refuse(&self, problems: Vec<Problem>) -> Result<(), ConfigError> {
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigError::Invalid { file: self.file().to_owned(), problems })
     }
 }
 

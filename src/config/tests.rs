@@ -156,8 +156,8 @@ fn list_and_entries_and_the_default_agent() {
     assert_eq!(config.default_agent().as_str(), "b");
     assert_eq!(sandbox(list, "b").mode, Mode::All);
     assert_eq!(sandbox(list, "b").key("mode"), Some("agents.list[1].sandbox.mode"));
-    assert!(config.known_agent(&AgentId::parse("a").unwrap()).is_ok());
-    let error = config.known_agent(&AgentId::parse("nosuch").unwrap()).unwrap_err();
+    assert!(config.known_agent(&AgentId::parse("a").unwrap(), NamedBy::Id).is_ok());
+    let error = config.known_agent(&AgentId::parse("nosuch").unwrap(), NamedBy::Id).unwrap_err();
     assert_eq!(error.report().code, "CRL-CONFIG-005");
     let order = "{agents: {entries: {z: {}, b: {}}}}";
     assert_eq!(parse(order).unwrap().default_agent().as_str(), "z", "the first in the text");

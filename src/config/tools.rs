@@ -144,7 +144,7 @@ fn elevated(tools: &Block<'_>) -> ElevatedScope {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, ConfigError, Problem};
+    use crate::config::{Config, ConfigError, KeyPath, Problem};
     use crate::policy::{Caller, Tool, Verdict};
     use crate::session::AgentId;
 
@@ -208,5 +208,66 @@ mod tests {
         assert_eq!((global.provider.as_str(), global.senders.entries[0].text.as_str()), ("X", "42"));
         assert_eq!(global.senders.entries[1].text, "42");
         assert_eq!(global.senders.entries[1].key, "tools.elevated.allowFrom.X[1]");
+    }
+
+    /// Does what a change says: `add "x" to KEY` or `remove "x" from KEY`.
+    fn follow(root: &mut serde_json::Value, change: &str) {
+        let (verb, rest) = change.split_once(" \"").unwrap();
+        let (name, key) = rest.split_once("\" ").unwrap();
+        let key = key.split_once(' ').unwrap().1;
+        let at = KeyPath::parse(key).unwrap();
+        let mut list: Vec<serde_json::Value> =
+            at.look_up(root).and_then(|list| list.as_array().cloned()).unwrap_or_default();
+        if verb == "add" {
+            list.push(name.into());
+        } else {
+            let before = list.len();
+            list.retain(|entry| entry.as_str() != Some(name));
+            assert!(list.len() < before, "{change}: it is not written there");
+        }
+        let text = crate::config::edit::set(&root.to_string(), &at, &list.into()).unwrap();
+        *root = json5::from_str(&text).unwrap();
+    }
+
+    /// Whoever follows all changes has the tool; whoever leaves one out does not.
+    #[test]
+    fn the_changes_together_bring_a_tool_back() {
+        let caller =
+            Caller { provider: Some("openai"), model: Some("small"), sandboxed: true, ..Caller::default() };
+        for (text, tool, causes, changes) in [
+            ("{}", "exec", 0, 0),
+            ("{}", "browser", 1, 1),
+            ("{}", "message", 1, 1),
+            (r#"{"tools": {"deny": ["exec", "x", "group:runtime", "*"]}}"#, "exec", 3, 3),
+            (r#"{"tools": {"deny": ["exec"], "allow": ["read"]}}"#, "exec", 2, 2),
+            (r#"{"tools": {"sandbox": {"tools": {"deny": ["exec", "group:runtime"]}}}}"#, "exec", 2, 2),
+            (r#"{"tools": {"sandbox": {"tools": {"deny": ["image"]}}}}"#, "view_image", 1, 1),
+            (
+                r#"{"tools": {"profile": "minimal", "deny": ["group:fs"], "byProvider": {"openai/small": {"allow": ["ls"]}},
+                    "sandbox": {"tools": {"allow": ["exec"], "deny": ["read", "re*"]}}},
+                    "agents": {"list": [{"id": "main", "tools": {"deny": ["read"], "allow": ["ls"]}}]}}"#,
+                "read",
+                8,
+                8,
+            ),
+        ] {
+            let policy = |root: &serde_json::Value| {
+                config(&root.to_string()).unwrap().tool_policy(&AgentId::main(), &caller)
+            };
+            let tool = Tool::new(tool);
+            let root: serde_json::Value = serde_json::from_str(text).unwrap();
+            let removals = policy(&root).removals(&tool);
+            assert_eq!(policy(&root).judge(&tool).removal.as_ref(), removals.first(), "{text}");
+            let all = crate::policy::changes(&removals);
+            assert_eq!((removals.len(), all.len()), (causes, changes), "{text}: {removals:#?}");
+            for left_out in 0..=all.len() {
+                let mut changed = root.clone();
+                let followed = all.iter().enumerate().filter(|(at, _)| *at != left_out);
+                followed.for_each(|(_, change)| follow(&mut changed, change));
+                let whole = left_out == all.len();
+                let verdict = policy(&changed).verdict(&tool);
+                assert_eq!(verdict == Verdict::Allow, whole, "{text} without {left_out} of {all:?}");
+            }
+        }
     }
 }

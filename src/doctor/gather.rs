@@ -81,10 +81,7 @@ fn configured(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> ConfigLo
         present,
         mode: std::fs::metadata(&located.path).ok().map(|meta| meta.permissions().mode() & 0o7777),
         document: read.and_then(|text| Document::parse(text, &located.path).ok()),
-        refused_binds: config
-            .as_ref()
-            .map(|config| explain::refused_binds(config, places))
-            .unwrap_or_default(),
+        refused_here: config.as_ref().map(|config| explain::refused_here(config, places)).unwrap_or_default(),
         config,
         places: places.clone(),
         registry_files: registry.filter(|path| path.is_file()).collect(),
@@ -153,7 +150,6 @@ async fn images(look: &ConfigLook, engine: &Engine) -> Vec<ImageLook> {
         let key = sandbox.key("docker.image");
         let rule = key.map(|key| config.origin(key).map_or_else(|| key.to_owned(), |at| at.to_string()));
         let entry = by_reference.entry(reference.clone()).or_insert_with(|| ImageLook {
-            recipe: Recipe::of_reference(&reference).map(Recipe::name),
             reference,
             agents: Vec::new(),
             rule,

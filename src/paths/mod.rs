@@ -40,7 +40,7 @@ pub mod workspace;
 
 pub use bind::{BindSpec, BindSyntax};
 pub use deny::{DenyEnv, DenyGroup, DenyHit, DenyList};
-pub use error::{BindError, BindRefusal};
+pub use error::{BindError, BindRefusal, Special};
 pub use hold::{HeldSource, HoldError, SourceIdentity};
 pub use places::{MountHit, Shown};
 pub use policy::BindPolicy;

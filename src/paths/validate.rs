@@ -4,7 +4,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::bind::{BindSpec, Relabel};
-use super::error::{BindError, BindRefusal};
+use super::error::{BindError, BindRefusal, Special};
 use super::policy::BindPolicy;
 use super::{lexical, resolve};
 
@@ -36,6 +36,7 @@ pub fn validate(written: &str, key: &str, policy: &BindPolicy) -> Result<ValidBi
         key: key.to_owned(),
         written: written.to_owned(),
         judged: judged.map(Path::to_owned),
+        special: judged.and_then(special),
         refusal: Box::new(refusal),
     };
     let spec = BindSpec::parse(written).map_err(|error| refuse(None, BindRefusal::Syntax(error)))?;
@@ -89,17 +90,18 @@ fn not_denied_by_mount(source: &Path, policy: &BindPolicy) -> Result<(), BindRef
 
 /// An existing source must be a file or a directory; this refuses sockets wherever they lie.
 fn plain(source: &Path) -> Result<(), BindRefusal> {
-    let Ok(meta) = std::fs::symlink_metadata(source) else { return Ok(()) };
-    let kind = meta.file_type();
-    let special = [
-        (kind.is_socket(), "socket"),
-        (kind.is_fifo(), "named pipe"),
-        (kind.is_block_device() || kind.is_char_device(), "device"),
+    special(source).map_or(Ok(()), |kind| Err(BindRefusal::SpecialFile(kind)))
+}
+
+/// What lies at a path, at the end of its links, where it is neither file nor directory.
+fn special(path: &Path) -> Option<Special> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    let all = [
+        (kind.is_socket(), Special::Socket),
+        (kind.is_fifo(), Special::Pipe),
+        (kind.is_block_device() || kind.is_char_device(), Special::Device),
     ];
-    match special.iter().find(|(is, _)| *is) {
-        Some((_, name)) => Err(BindRefusal::SpecialFile(name)),
-        None => Ok(()),
-    }
+    all.into_iter().find(|(is, _)| *is).map(|(_, special)| special)
 }
 
 fn free_target(target: &str, policy: &BindPolicy) -> Result<(), BindRefusal> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::blame;
 use super::ensure::{MEET_DEADLINE, Plan, Ready, Timings, lap};
 use super::error::SandboxError;
 use super::files::RunId;
@@ -14,7 +15,7 @@ use super::record::{Record, Secret};
 use super::request::PoolRole;
 use super::spec::{self, MEET_TARGET};
 use super::{Sandboxes, workspace};
-use crate::engine::{ContainerFacts, ContainerId, ContainerSpec};
+use crate::engine::{ContainerFacts, ContainerId, ContainerSpec, EngineError};
 use crate::runner::Awaited;
 use crate::wire::Nonce;
 
@@ -68,7 +69,7 @@ impl<'a> Attempt<'a> {
         let layout = &self.sandboxes.layout;
         let name = &self.plan.request.name;
         let mut clock = Instant::now();
-        let id = self.sandboxes.engine.create(&self.spec).await?;
+        let id = self.sandboxes.engine.create(&self.spec).await.map_err(|error| self.not_made(error))?;
         self.id = Some(id.clone());
         timings.create_us = lap(&mut clock);
         let facts = self.start(&id).await?;
@@ -116,8 +117,27 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    fn not_made(&self, error: EngineError) -> SandboxError {
+        match &error {
+            EngineError::NotFound { message, .. } | EngineError::Refused { message, .. }
+                if blame::network(&self.spec.network, message) =>
+            {
+                self.no_network(message.clone())
+            }
+            _ => error.into(),
+        }
+    }
+
+    fn no_network(&self, reason: String) -> SandboxError {
+        let (name, network) = (self.spec.name.clone(), self.spec.network.clone());
+        SandboxError::Network { name, network, reason }
+    }
+
     async fn start_failed(&self, id: &ContainerId, reason: String) -> SandboxError {
         let spec = &self.spec;
+        if blame::network(&spec.network, &reason) {
+            return self.no_network(reason);
+        }
         let options = format!(
             "image {}, user {}, network {}, read-only root {}, cap-drop {}, no-new-privileges, seccomp {}, pids {}",
             self.plan.request.image,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::blame;
 use super::meet::MeetError;
 use super::prove::Check;
 use super::request::ALLOW_UNENFORCED_KEY;
@@ -167,6 +168,16 @@ pub enum SandboxError {
         /// The engine has no GPU to give.
         gpus: bool,
     },
+    /// The network that it should join is not there.
+    #[error("sandbox {name} cannot join the network {network:?}: {reason}")]
+    Network {
+        /// The container's name.
+        name: String,
+        /// The network as configured.
+        network: String,
+        /// The engine's words.
+        reason: String,
+    },
     /// Init did not come to the rendezvous, or did not answer.
     #[error("creel-init of sandbox {name} was not met: {source}{}", tail(.log))]
     Meet {
@@ -226,6 +237,16 @@ fn told(checks: &[Check]) -> String {
 }
 
 impl SandboxError {
+    /// The setting (`docker.network`) that this is about, where it is one of the configuration's.
+    pub fn setting(&self) -> Option<&'static str> {
+        match self {
+            Self::Network { .. } => Some("docker.network"),
+            Self::StartFailed { gpus: true, .. } => Some("docker.gpus"),
+            Self::Setup { .. } => Some("docker.setupCommand"),
+            _ => None,
+        }
+    }
+
     /// Wraps an error of the operating system.
     pub(super) fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
@@ -260,6 +281,7 @@ impl SandboxError {
             Self::DeniedMount { .. } => "CRL-SANDBOX-021",
             Self::Busy { .. } => "CRL-SANDBOX-030",
             Self::Gone { .. } => "CRL-SANDBOX-031",
+            Self::Network { .. } => "CRL-SANDBOX-032",
         }
     }
 
@@ -270,6 +292,7 @@ impl SandboxError {
             Self::InitMissing { .. } | Self::InitUnusable { .. } => "CREEL_INIT",
             Self::RemoteEngine { .. } => "built-in: init needs a shared file system",
             Self::StartFailed { gpus: true, .. } => "agents.defaults.sandbox.docker.gpus",
+            Self::Network { .. } => "agents.defaults.sandbox.docker.network",
             Self::Setup { .. } => "agents.defaults.sandbox.docker.setupCommand",
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
@@ -325,6 +348,14 @@ impl SandboxError {
             Self::StartFailed { gpus: true, .. } => {
                 "install the GPU vendor's toolkit for this engine, or remove docker.gpus".to_owned()
             }
+            Self::Network { network, .. } => match blame::joined(network) {
+                Some(container) => format!("start container {container}, or write another docker.network"),
+                None => {
+                    format!(
+                        "docker network create {network}, or write \"none\" or \"bridge\" in docker.network"
+                    )
+                }
+            },
             Self::StartFailed { options, .. } => {
                 format!("check the image against the options in effect: {options}")
             }

@@ -11,6 +11,7 @@
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
 //! | `place` | creel itself in a container: whose paths are whose |
 //! | `ensure`, `create` | the way to a ready container |
+//! | `blame` | which setting an engine's words are about; pure |
 //! | `fate` | who goes and who stays, and why; pure |
 //! | `pool` | containers that wait, ready, for the first session that wants such a one |
 //! | `stop`, `list`, `prune` | and out of it |
@@ -19,6 +20,7 @@
 //! The order of a start: lock → look → create → start → meet init → read the kernel's facts → compare → record →
 //! ready. A failure after `create` removes what this attempt made, and nothing else.
 
+mod blame;
 mod busy;
 mod by_link;
 mod by_proc;

@@ -25,7 +25,7 @@ fn bad_input_is_refused_before_anything_is_made() {
     refused(
         &run(&["--image", "creel-nothing:1"]),
         "CRL-ENGINE-004",
-        &["creel-nothing:1", "images build", "rule: --image"],
+        &["creel-nothing:1", "images pull", "rule: --image"],
     );
     assert!(home.sandboxes().is_empty());
 }

@@ -41,9 +41,11 @@ fn an_engine_that_is_missing_is_told_with_every_place() {
     assert_eq!((ids, status), (vec!["engine.unavailable".to_owned()], 1));
     let (out, _, _) = home.run(&["doctor", "--engine", "unix:///no/such.sock"]);
     assert!(out.contains("/no/such.sock (explicit setting): no such socket"), "{out}");
-    // Where no session has a sandbox it is worth a note.
+    // No session has a sandbox, and `creel exec` always makes one.
     let off = Home::new("{}");
-    assert_eq!(bad(&off, &["--engine", "unix:///no/such.sock"]), (vec![], 0));
+    assert_eq!(bad(&off, &["--engine", "unix:///no/such.sock"]), (vec!["engine.unavailable".to_owned()], 1));
+    let (out, _, _) = off.run(&["doctor", "--engine", "unix:///no/such.sock"]);
+    assert!(out.contains("warning  no container engine found"), "{out}");
 }
 
 #[test]
@@ -70,6 +72,8 @@ fn images_binds_and_init_are_looked_at() {
     assert!(of("config.bind-refused")["rule"].as_str().unwrap().contains("openclaw.json:1:"));
     assert!(of("init.unusable")["what"].as_str().unwrap().contains("/no/such/init"));
     let image = of("image.missing");
+    let refused = Home::new("{}").refused(&["exec", "--image", "no-such:image", "--", "true"]);
+    assert!(refused.contains(image["fix"].as_str().unwrap()), "one fix in both places: {refused}");
     assert_eq!((image["severity"].as_str(), out.status.code()), (Some("error"), Some(1)));
     assert!(image["rule"].as_str().unwrap().ends_with("agents.defaults.sandbox.docker.image"));
 }
