@@ -21,6 +21,7 @@
 //! | `image` | images built without a registry |
 //! | `keeper` | the process that keeps pools filled |
 //! | `client` | the library's front door: [`Sandbox`] |
+//! | `shown` | text of others, fit to be shown; pure |
 //! | `cli` | one file per subcommand; the only module that prints |
 //!
 //! # Invariants
@@ -70,6 +71,8 @@ pub mod runner;
 pub mod sandbox;
 #[cfg(feature = "host")]
 pub mod session;
+#[cfg(feature = "host")]
+pub mod shown;
 #[cfg(feature = "host")]
 pub mod state;
 

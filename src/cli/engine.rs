@@ -89,18 +89,16 @@ async fn status(discovery: &Discovery, json: bool) -> ExitCode {
     };
     match asked.await {
         Ok((engine, capabilities)) => {
-            let text = if json {
-                json!({
+            if json {
+                print::compact(&json!({
                     "running": true,
                     "engine": engine.facts(),
                     "capabilities": capabilities,
                     "startedByCreel": started,
-                })
-                .to_string()
+                }));
             } else {
-                table(engine.facts(), &capabilities, started)
-            };
-            print::line(&text);
+                print::line(&table(engine.facts(), &capabilities, started));
+            }
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -125,7 +123,7 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
             "engine": up.engine.facts(),
             "startedByCreel": up.started,
         });
-        print::line(&value.to_string());
+        print::compact(&value);
     } else {
         let facts = up.engine.facts();
         let verb = if up.already { "is running" } else { "is up" };
@@ -141,13 +139,12 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
 async fn down(json: bool) -> Result<(), Failure> {
     let state = StateDir::locate(|name| std::env::var(name).ok())?;
     let stopped = daemon::down(&state).await?;
-    let text = match (stopped, json) {
-        (Down::Stopped(started), true) => json!({ "stopped": started.pid }).to_string(),
-        (Down::Nothing, true) => json!({ "stopped": null }).to_string(),
-        (Down::Stopped(started), false) => format!("stopped dockerd (process {})", started.pid),
-        (Down::Nothing, false) => "nothing to stop: creel started no engine that still runs".to_owned(),
-    };
-    print::line(&text);
+    match (stopped, json) {
+        (Down::Stopped(started), true) => print::compact(&json!({ "stopped": started.pid })),
+        (Down::Nothing, true) => print::compact(&json!({ "stopped": null })),
+        (Down::Stopped(started), false) => print::line(&format!("stopped dockerd (process {})", started.pid)),
+        (Down::Nothing, false) => print::line("nothing to stop: creel started no engine that still runs"),
+    }
     Ok(())
 }
 
@@ -220,7 +217,7 @@ fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Start
 /// Prints a failure: on standard output as JSON where JSON was asked for, else on standard error.
 fn fail(failure: &Failure, json: bool) {
     if json {
-        print::line(&json!({ "running": false, "error": failure.0 }).to_string());
+        print::compact(&json!({ "running": false, "error": failure.0 }));
     } else {
         print::failure(failure, false);
     }

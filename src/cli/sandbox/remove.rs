@@ -11,6 +11,7 @@ use crate::client::{Runtime, SandboxOptions, inventory};
 use crate::error::{Diagnose as _, Failure, Report};
 use crate::sandbox::{ByLink, Fate, InUse, Listed, SandboxError, SandboxName, Sandboxes};
 use crate::session::Selection;
+use crate::shown::one_line;
 
 /// Which sandboxes to make anew.
 #[derive(Debug, clap::Args)]
@@ -111,7 +112,7 @@ pub(super) async fn recreate(
         row.carry_out(sandboxes, args.in_use(), json).await;
     }
     finish(&rows, false, json);
-    let left = rows.iter().any(|row| row.removed != Some(true));
+    let left = rows.iter().any(|row| row.removed != Some(true) && !row.foreign);
     Ok(if left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -122,6 +123,9 @@ struct Row {
     container_name: String,
     #[serde(skip)]
     id: String,
+    /// Not made by creel as it is: it stays, and that is no failure.
+    #[serde(skip)]
+    foreign: bool,
     backend_id: &'static str,
     session_key: String,
     running: bool,
@@ -139,6 +143,7 @@ impl Row {
         Self {
             container_name: listed.name.clone(),
             id: listed.id.clone(),
+            foreign: listed.not_made.is_some(),
             backend_id,
             session_key: listed.session_key.clone(),
             running: listed.running,
@@ -166,8 +171,8 @@ impl Row {
         }
         if !quiet {
             match &self.error {
-                None => print::line(&format!("removed {}", self.container_name)),
-                Some(report) => print::line(&format!("failed  {}: {}", self.container_name, report.message)),
+                None => told(&format!("removed {}", self.container_name)),
+                Some(report) => told(&format!("failed  {}: {}", self.container_name, report.message)),
             }
         }
     }
@@ -197,6 +202,11 @@ impl<'a> Told<'a> {
     }
 }
 
+/// One line about a sandbox: its name, its state and what happened to it are the engine's words.
+fn told(text: &str) {
+    print::line(&one_line(text));
+}
+
 fn preview(rows: &[Row]) {
     if rows.is_empty() {
         return print::line("nothing is selected; `creel sandbox list` shows what there is");
@@ -204,7 +214,7 @@ fn preview(rows: &[Row]) {
     for row in rows {
         let state = if row.running { "running" } else { "stopped" };
         let word = if row.fate.removes() { "remove" } else { "keep" };
-        print::line(&format!(
+        told(&format!(
             "{word:<6}  {} [{}] ({state}): {}",
             row.container_name,
             row.backend_id,
@@ -275,11 +285,16 @@ pub(super) async fn stop(
             // Of all those that were there, somebody else removed this one.
             Ok(false) if all => ("absent", None),
             Ok(false) => ("absent", Some(absent(&name))),
+            // Of all that carry our label, somebody else made this one.
+            Err(error @ SandboxError::Foreign { .. }) if all => {
+                print::note(&error.to_string());
+                ("kept", None)
+            }
             Err(error) => ("kept", Some(Failure::from(error))),
         };
         rows.push(json!({ "containerName": name, "outcome": word }));
         if !json {
-            print::line(&format!("{name}: {word}"));
+            told(&format!("{name}: {word}"));
         }
         first = first.or(error);
     }
@@ -320,7 +335,7 @@ pub(super) async fn prune(
     }
     for one in &removed {
         let failed = one.error.as_ref().map(|error| format!(", but it stays: {error}")).unwrap_or_default();
-        print::line(&format!("{}: {}{failed}", one.name, one.reason));
+        told(&format!("{}: {}{failed}", one.name, one.reason));
     }
     Ok(())
 }
