@@ -23,6 +23,7 @@
 //! | `image` | images built without a registry |
 //! | `keeper` | the process that keeps pools filled |
 //! | `client` | the library's front door: [`Sandbox`] |
+//! | `shown` | text of others, fit to be shown; pure |
 //! | `cli` | one file per subcommand; the only module that prints |
 //!
 //! # Invariants
@@ -77,6 +78,7 @@ pub mod sandbox;
 pub mod session;
 #[cfg(feature = "host")]
 pub mod shell;
+pub mod shown;
 #[cfg(feature = "host")]
 pub mod state;
 

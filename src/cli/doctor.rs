@@ -14,6 +14,7 @@ use crate::doctor::{self, Around, Done, Finding, Severity};
 use crate::engine::Discovery;
 use crate::error::Failure;
 use crate::sandbox::InitSearch;
+use crate::shown::one_line;
 use crate::state::StateDir;
 
 /// Exit status where something is wrong.
@@ -119,7 +120,7 @@ fn summary(findings: &[Finding]) -> serde_json::Value {
 fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
     for repair in repairs {
         let word = if repair.done { paint.good("repaired") } else { paint.bad("not repaired") };
-        print::line(&format!("{word}  {}", repair.what));
+        print::painted(&format!("{word}  {}", one_line(&repair.what)));
     }
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -131,16 +132,17 @@ fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
             Severity::Note => word,
             Severity::Ok => paint.good(&word),
         };
-        print::line(&format!("{word} {}  {}", finding.what, paint.faint(&format!("[{}]", finding.id))));
+        let what = one_line(&finding.what);
+        print::painted(&format!("{word} {what}  {}", paint.faint(&format!("[{}]", finding.id))));
         if finding.severity == Severity::Ok {
             continue;
         }
         if let Some(rule) = &finding.rule {
-            print::line(&format!("           rule: {rule}"));
+            print::line(&format!("           rule: {}", one_line(rule)));
         }
         if !finding.fix.is_empty() {
             let own = if finding.repair.is_some() { " (or: creel doctor --fix)" } else { "" };
-            print::line(&format!("           fix:  {}{own}", finding.fix));
+            print::line(&format!("           fix:  {}{own}", one_line(&finding.fix)));
         }
     }
     let count = |severity, what: &str| {

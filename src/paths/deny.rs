@@ -214,11 +214,16 @@ impl DenyList {
         if path == root {
             return Some(DenyHit { meets: Meets::Covers, blocked: root.into(), group: DenyGroup::Root });
         }
-        self.entries.iter().find_map(|entry| {
+        self.hits(path).find(|hit| {
+            let state = hit.group == DenyGroup::State && hit.meets == Meets::Targets;
+            !(state && self.opened(path, roots))
+        })
+    }
+
+    /// Every entry that `path` (absolute, clean, not `/`) meets, whatever the caller is entitled to.
+    pub fn hits(&self, path: &Path) -> impl Iterator<Item = DenyHit> {
+        self.entries.iter().filter_map(move |entry| {
             let meets = entry.meets(path)?;
-            if entry.group == DenyGroup::State && meets == Meets::Targets && self.opened(path, roots) {
-                return None;
-            }
             Some(DenyHit { meets, blocked: entry.path.clone(), group: entry.group })
         })
     }

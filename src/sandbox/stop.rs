@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::error::SandboxError;
 use super::files::RunId;
+use super::list::not_made;
 use super::record::Record;
 use super::request::SandboxName;
 use super::{ByLink, Sandboxes, ensure::run_of, labels, lease, lock};
@@ -148,10 +149,13 @@ impl Sandboxes {
         self.layout.forget(name, run.as_ref())
     }
 
-    /// Refuses a container of somebody else.
+    /// Refuses a container of somebody else, also one that only carries our label.
     pub(super) fn own(&self, facts: &ContainerFacts) -> Result<(), SandboxError> {
         let owner = match facts.labels.get(labels::INSTALLATION) {
-            Some(owner) if owner == self.installation.as_str() => return Ok(()),
+            Some(owner) if owner == self.installation.as_str() => match not_made(&facts.labels) {
+                None => return Ok(()),
+                Some(why) => format!("is {why}"),
+            },
             Some(other) => format!("belongs to installation {}", other.escape_debug()),
             None => "carries no installation label".to_owned(),
         };

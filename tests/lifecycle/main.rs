@@ -4,6 +4,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "runs creel and the docker client, as a person does")]
 
+mod foreign;
 mod home;
 mod library;
 mod options;

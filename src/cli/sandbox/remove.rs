@@ -11,6 +11,7 @@ use crate::client::{Runtime, SandboxOptions, inventory};
 use crate::error::{Diagnose as _, EXIT_CREEL, Failure, Report};
 use crate::sandbox::{ByLink, Fate, InUse, Listed, SandboxError, SandboxName, Sandboxes};
 use crate::session::Selection;
+use crate::shown::one_line;
 
 /// Which sandboxes to make anew.
 #[derive(Debug, clap::Args)]
@@ -113,7 +114,7 @@ pub(super) async fn recreate(
         row.carry_out(sandboxes, args.in_use(), json).await;
     }
     finish(&rows, false, None, json)?;
-    let left = rows.iter().any(|row| row.removed != Some(true));
+    let left = rows.iter().any(|row| row.removed != Some(true) && !row.foreign);
     Ok(if left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -141,6 +142,9 @@ struct Row {
     container_name: String,
     #[serde(skip)]
     id: String,
+    /// Not made by creel as it is: it stays, and that is no failure.
+    #[serde(skip)]
+    foreign: bool,
     backend_id: &'static str,
     session_key: String,
     running: bool,
@@ -158,6 +162,7 @@ impl Row {
         Self {
             container_name: listed.name.clone(),
             id: listed.id.clone(),
+            foreign: listed.not_made.is_some(),
             backend_id,
             session_key: listed.session_key.clone(),
             running: listed.running,
@@ -185,8 +190,8 @@ impl Row {
         }
         if !quiet {
             match &self.error {
-                None => print::line(&format!("removed {}", self.container_name)),
-                Some(report) => print::line(&format!("failed  {}: {}", self.container_name, report.message)),
+                None => told(&format!("removed {}", self.container_name)),
+                Some(report) => told(&format!("failed  {}: {}", self.container_name, report.message)),
             }
         }
     }
@@ -222,6 +227,11 @@ impl<R: Serialize> Told<'_, R> {
     }
 }
 
+/// One line about a sandbox: its name, its state and what happened to it are the engine's words.
+fn told(text: &str) {
+    print::line(&one_line(text));
+}
+
 /// What is to become of each, or that there is none.
 fn preview(rows: &[Row], none: &str) {
     if rows.is_empty() {
@@ -230,7 +240,7 @@ fn preview(rows: &[Row], none: &str) {
     for row in rows {
         let state = if row.running { "running" } else { "stopped" };
         let word = if row.fate.removes() { "remove" } else { "keep" };
-        print::line(&format!(
+        told(&format!(
             "{word:<6}  {} [{}] ({state}): {}",
             row.container_name,
             row.backend_id,
@@ -305,7 +315,7 @@ pub(super) async fn stop(
         print::line("nothing to stop: there are no sandboxes");
     }
     for row in rows.iter().filter(|_| !json) {
-        print::line(&format!("{}: {}", row.container_name, row.outcome));
+        told(&format!("{}: {}", row.container_name, row.outcome));
     }
     let count = |word| rows.iter().filter(|row| row.outcome == word).count();
     let error = rows.iter().find_map(|row| row.error.clone()).map(Failure);
@@ -333,6 +343,11 @@ impl Stopped {
             Ok(true) => ("removed", None),
             Ok(false) if all => ("absent", None),
             Ok(false) => ("absent", Some(absent(name).0)),
+            // Of all that carry our label, somebody else made this one.
+            Err(error @ SandboxError::Foreign { .. }) if all => {
+                print::note(&one_line(&error.to_string()));
+                ("kept", None)
+            }
             Err(error) => {
                 let used = matches!(
                     error,
@@ -382,7 +397,7 @@ pub(super) async fn prune(
         for one in &pruned {
             let stays =
                 one.error.as_ref().map(|error| format!(", but it stays: {error}")).unwrap_or_default();
-            print::line(&format!("{}: {}{stays}", one.name, one.reason));
+            told(&format!("{}: {}{stays}", one.name, one.reason));
         }
         if pruned.is_empty() {
             let others = if kept > 0 {
