@@ -85,7 +85,11 @@ impl Intended {
         if !covered {
             own.push(workspace.target.clone());
         }
-        let open = request.binds.iter().filter(|bind| !bind.read_only).map(|bind| bind.target.clone());
+        // What the workspace shows is looked through with it.
+        let own =
+            |source: &std::path::Path| !intended.writable.is_empty() && source.starts_with(&workspace.dir);
+        let open = request.binds.iter().filter(|bind| !bind.read_only && !own(&bind.source));
+        let open: Vec<String> = open.map(|bind| bind.target.clone()).collect();
         intended.searched = intended.writable.iter().cloned().chain(open).collect();
         let guarded = request.binds.iter().filter(|bind| bind.read_only);
         intended.read_only.extend(guarded.map(|bind| bind.target.clone()));
