@@ -383,6 +383,9 @@ fn workspace_of(
     } else {
         judged(&session::sandbox_workspace(&sandbox.workspace_root, scope), &sandbox.workspace_root)?
     };
+    if purpose == Purpose::Make && options.workspace.is_none() {
+        make_ways(sandbox, session, &dir)?;
+    }
     let (Managed { target, writable, .. }, mut beside) = sandbox.managed(session, &dir);
     if options.workspace.is_some() {
         // What belongs to the configured workspace does not come along; what was given to the session does.
@@ -397,11 +400,11 @@ fn workspace_of(
     };
     let guarded = beside.iter().filter(|one| one.kind.stays()).map(|one| one.target.clone()).collect();
     let mut binds = Vec::new();
-    for Managed { source, target, kind, .. } in beside {
+    for Managed { source, target, kind, writable } in beside {
         if kind != Kind::Agent {
             workspace::check_below(&source, deny, std::slice::from_ref(&sandbox.agent_workspace))?;
             let held = sandbox::Held::open(&source)?;
-            binds.push(Bind { source, target, read_only: true, held });
+            binds.push(Bind { source, target, read_only: !writable, held });
             continue;
         }
         let dir = judged(&source, &sandbox.agent_workspace)?;
@@ -410,6 +413,17 @@ fn workspace_of(
         }
     }
     Ok((workspace, binds, guarded))
+}
+
+/// Makes the mount points of protected directories: what lies on the way to one is mounted too, and must be there first.
+fn make_ways(sandbox: &ResolvedSandbox, session: &SessionKey, dir: &Path) -> Result<(), Failure> {
+    let (workspace, beside) = sandbox.managed(session, dir);
+    for one in beside.iter().filter(|one| one.kind == Kind::ProtectedSkill) {
+        if let Ok(relative) = Path::new(&one.target).strip_prefix(&workspace.target) {
+            sandbox::make_mount_point(dir, relative)?;
+        }
+    }
+    Ok(())
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {

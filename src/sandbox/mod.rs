@@ -79,6 +79,7 @@ pub use request::{
 pub use spec::{HOME_TARGET, INIT_TARGET, MEET_TARGET};
 pub use stop::InUse;
 pub use user::SANDBOX_ID;
+pub use workspace::make_mount_point;
 
 use crate::engine::{Endpoint, Engine, EngineKind};
 use crate::state::{InstallationId, StateDir};

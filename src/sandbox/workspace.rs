@@ -110,6 +110,18 @@ fn mount_point(
     Ok(())
 }
 
+/// Makes a directory below a workspace (relative), as a mount point of a request that is still to be made: owned as the
+/// workspace is.
+///
+/// # Errors
+///
+/// When the workspace is missing or a link is on the way.
+pub fn make_mount_point(workspace: &Path, relative: &Path) -> Result<(), SandboxError> {
+    let held = Held::open(workspace)?;
+    let owner = rustix::process::geteuid().is_root().then_some(held.owner);
+    mount_point(&held, workspace, relative, true, owner)
+}
+
 /// Opens one component, making it where it is missing.
 fn enter(
     dir: &impl AsFd,
