@@ -318,6 +318,7 @@ fn request(
         // Whoever opened it removes it; should that fail, it ends itself soon.
         request.idle_limit = APART_IDLE;
     }
+    request.deny = wanted.deny.clone();
     request.pool = role(options, wanted, &request);
     Ok((request, warnings))
 }
@@ -345,7 +346,7 @@ fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
 /// A workspace in one of the state directory's own places for them, or one that is judged like any other.
 ///
 /// The state directory may lie in a denied place, as root's home is; `sandboxes/` and `workspace…` in it are made to
-/// be mounted. Nothing else in it is, and no link may lead out of it.
+/// be mounted. Nothing else in it is, and no link may lead out of it. What is mounted below it is judged as everywhere.
 fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, Failure> {
     let below = |dir: &Path, root: &Path| {
         let mut parts = dir.strip_prefix(root).ok()?.components().map(|part| part.as_os_str().to_str());
@@ -357,6 +358,7 @@ fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Resu
     if let (Some(()), Some((real, root))) = (below(dir, state.root()), real)
         && below(&real, &root).is_some()
     {
+        workspace::check_below(&real, deny, own)?;
         return Ok(real);
     }
     Ok(workspace::check_place(dir, deny, own)?)
@@ -394,6 +396,7 @@ fn workspace_of(
     let mut binds = Vec::new();
     for Managed { source, target, kind, .. } in beside {
         if kind != Kind::Agent {
+            workspace::check_below(&source, deny, std::slice::from_ref(&sandbox.agent_workspace))?;
             let held = sandbox::Held::open(&source)?;
             binds.push(Bind { source, target, read_only: true, held });
             continue;

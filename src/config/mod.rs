@@ -219,6 +219,11 @@ impl Config {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
     }
 
+    /// The blocks `tools.exec`, global and of an agent, as they were written.
+    pub fn exec_layers(&self, id: &AgentId) -> (&exec::ExecLayer, Option<&exec::ExecLayer>) {
+        (&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
     /// The global block `tools`, as far as it says which tools there are.
     pub fn tools(&self) -> &policy::Scope {
         &self.tools

@@ -8,7 +8,7 @@ use super::prove::Check;
 use super::request::ALLOW_UNENFORCED_KEY;
 use crate::engine::EngineError;
 use crate::error::{Diagnose, Report};
-use crate::paths::HoldError;
+use crate::paths::{HoldError, MountHit};
 use crate::state::StateError;
 
 /// Why a sandbox cannot be made, used or removed.
@@ -193,6 +193,14 @@ pub enum SandboxError {
         /// The failed checks.
         gaps: Vec<Check>,
     },
+    /// A mount that came along with a directory shows a denied path of the host.
+    #[error("sandbox {name} was removed: at {} in it is mounted {}", hit.point.display(), hit.shown.what())]
+    DeniedMount {
+        /// The container's name.
+        name: String,
+        /// What was found; its mount point is the container's.
+        hit: Box<MountHit>,
+    },
     /// The workspace or a mount point in it cannot be used.
     #[error("workspace {path}: {reason}")]
     Workspace {
@@ -249,6 +257,7 @@ impl SandboxError {
             Self::Workspace { .. } => "CRL-SANDBOX-018",
             Self::Untranslatable { .. } => "CRL-SANDBOX-019",
             Self::DeniedOnHost { .. } => "CRL-SANDBOX-020",
+            Self::DeniedMount { .. } => "CRL-SANDBOX-021",
             Self::Busy { .. } => "CRL-SANDBOX-030",
             Self::Gone { .. } => "CRL-SANDBOX-031",
         }
@@ -266,6 +275,7 @@ impl SandboxError {
             Self::Workspace { .. } => "agents.defaults.workspace",
             Self::Untranslatable { .. } => "built-in: what a sandbox mounts is on the engine's host",
             Self::DeniedOnHost { .. } => "built-in: denied host paths",
+            Self::DeniedMount { .. } => "built-in: bind-denied-by-mount",
             Self::Gone { .. } => "built-in: a sandbox that ended is never started again",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
             Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
@@ -336,6 +346,10 @@ impl SandboxError {
                 "mount a directory of the host into creel's container at {} or above it, or use one that is mounted",
                 path.display()
             ),
+            Self::DeniedMount { .. } => {
+                "find out who mounts it on the host, umount it there, and run again; no flag opens it"
+                    .to_owned()
+            }
             Self::DeniedOnHost { .. } => {
                 "mount another directory of the host into creel's container".to_owned()
             }
