@@ -317,12 +317,9 @@ async fn something_denied_is_mounted_between_validation_and_start() {
         let id = StateDir::at(home.path("s")).installation().unwrap();
         let name = format!("creel-race-between-{at}-{}", id.short());
         request.name = creel::sandbox::SandboxName::parse(&name).unwrap();
-        let init = creel::sandbox::locate_and_install(
-            home.sandboxes.layout(),
-            std::env::var("CREEL_INIT").ok().as_deref(),
-            &std::env::current_exe().unwrap(),
-        )
-        .expect("run `make init` first");
+        let search = creel::sandbox::InitSearch::from_process(|name| std::env::var(name).ok());
+        let init = creel::sandbox::locate_and_install(home.sandboxes.layout(), &search)
+            .expect("run `make init` first");
         home.mount_store(point).await;
         let error = home.sandboxes.ensure(&request, &init, &creel::sandbox::ByLink).await.unwrap_err();
         home.umount().await;
