@@ -111,15 +111,12 @@ fn unescape(text: &[u8]) -> PathBuf {
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {
         let digits = after.get(..3).filter(|_| *first == b'\\').and_then(|all| std::str::from_utf8(all).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                plain.push(byte);
-                rest = after.get(3..).unwrap_or_default();
-            }
-            None => {
-                plain.push(*first);
-                rest = after;
-            }
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            plain.push(byte);
+            rest = after.get(3..).unwrap_or_default();
+        } else {
+            plain.push(*first);
+            rest = after;
         }
     }
     PathBuf::from(OsString::from_vec(plain))

@@ -143,6 +143,7 @@ async fn a_sandbox_that_was_stopped() -> Result<(), Failure> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::items_after_statements, reason = "the page shows the function beside its use")]
 async fn many_at_once() -> Result<(), Failure> {
     let installation = Installation::new();
     let options = options(&installation);

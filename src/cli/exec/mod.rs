@@ -219,7 +219,7 @@ fn listen(kind: SignalKind) -> Result<Signal, Failure> {
         Failure(crate::error::Report {
             code: "CRL-CLI-001",
             message: format!("signals cannot be listened to: {error}"),
-            rule: None,
+            rule: Some("built-in: a signal ends the command before it ends creel".to_owned()),
             fix: "raise the limit of open files (ulimit -n)".to_owned(),
         })
     })

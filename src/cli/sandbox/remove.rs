@@ -44,7 +44,12 @@ impl RecreateArgs {
     pub(super) fn check(&self, json: bool) -> Result<(), Failure> {
         let wrong = |message: &str, fix: &str| {
             let message = message.to_owned();
-            Err(Failure(Report { code: "CRL-CLI-020", message, rule: None, fix: fix.to_owned() }))
+            Err(Failure(Report {
+                code: "CRL-CLI-020",
+                message,
+                rule: Some("command line".to_owned()),
+                fix: fix.to_owned(),
+            }))
         };
         let given = [self.all, self.session.is_some(), self.agent.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {

@@ -99,7 +99,12 @@ impl Diagnose for ProveError {
             Self::NotRemoved(_) => ("CRL-DOCTOR-002", "run `creel sandbox prune`"),
             Self::Random(_) => ("CRL-DOCTOR-003", "see that /dev/urandom can be read"),
         };
-        Report { code, message: self.to_string(), rule: None, fix: fix.to_owned() }
+        Report {
+            code,
+            message: self.to_string(),
+            rule: Some("built-in: a proof is whole or none".to_owned()),
+            fix: fix.to_owned(),
+        }
     }
 }
 
