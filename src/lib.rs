@@ -10,7 +10,8 @@
 //! | `engine` | the only module that speaks to a container engine |
 //! | `sandbox` | spec, identity, create, adopt, prove; a file per operation |
 //! | `runner` | spawn under a permit, over init or over the engine's exec API |
-//! | `approvals` | decides; the only maker of a permit |
+//! | `approvals` | the machine's document, the policy that holds, and the only maker of a permit |
+//! | `shell` | what a command would really run; pure |
 //! | `policy` | which tools a session has, the gates of elevated; pure |
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
@@ -22,11 +23,13 @@
 //! | `image` | images built without a registry |
 //! | `keeper` | the process that keeps pools filled |
 //! | `client` | the library's front door: [`Sandbox`] |
+//! | `shown` | text of others, fit to be shown; pure |
 //! | `cli` | one file per subcommand; the only module that prints |
 //!
 //! # Invariants
 //!
-//! 1. `wire`, `policy`, `process` and the decisions take values and return values: no clock, network, files or environment.
+//! 1. `wire`, `policy`, `process`, `shell` and the decisions take values and return values: no clock, network, files or
+//!    environment.
 //! 2. No permit, no spawn: `runner` takes a `Permit`, which only `approvals` can make.
 //! 3. Only `engine` speaks to the engine, only `cli` prints, only `sys` is unsafe.
 //! 4. What comes out of a sandbox is hostile: it enters through `wire`, bounded.
@@ -73,6 +76,9 @@ pub mod runner;
 pub mod sandbox;
 #[cfg(feature = "host")]
 pub mod session;
+#[cfg(feature = "host")]
+pub mod shell;
+pub mod shown;
 #[cfg(feature = "host")]
 pub mod state;
 

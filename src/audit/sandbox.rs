@@ -61,6 +61,11 @@ fn refused_bind(document: &Document, bind: &BindError) -> Option<Finding> {
         BindRefusal::SpecialFile(_) => {
             ("sandbox.dangerous_bind_mount", Severity::Critical, "A bind gives a socket or device away")
         }
+        BindRefusal::DeniedByMount(_) => (
+            "sandbox.dangerous_bind_mount",
+            Severity::Critical,
+            "A bind gives a denied path of the host away, under another name",
+        ),
         BindRefusal::Denied(_) => (
             "sandbox.dangerous_bind_mount",
             Severity::Critical,

@@ -144,8 +144,8 @@ fn path(key: &str) -> Result<KeyPath, Failure> {
         Failure(Report {
             code: "CRL-CLI-005",
             message: format!("{text:?} is not a key"),
-            rule: None,
-            fix: "write a key such as agents.list[0].tools.exec.node; odd names as [\"a b\"]".to_owned(),
+            rule: Some("command line".to_owned()),
+            fix: "write a key such as agents.entries.web.tools.exec.node; odd names as [\"a b\"]".to_owned(),
         })
     })
 }

@@ -13,6 +13,8 @@ use crate::config::{self, Places};
 use crate::doctor::{self, Around, Done, Finding, Severity};
 use crate::engine::Discovery;
 use crate::error::Failure;
+use crate::sandbox::InitSearch;
+use crate::shown::one_line;
 use crate::state::StateDir;
 
 /// Exit status where something is wrong.
@@ -70,8 +72,7 @@ fn around(common: &Common) -> Result<Around, Failure> {
         located: config::locate(common.config.as_deref(), &var, &state),
         places: Places { home, state: state.root().to_owned() },
         discovery: Discovery::from_process(common.engine.clone()),
-        init: var("CREEL_INIT"),
-        exe: std::env::current_exe().unwrap_or_default(),
+        init: InitSearch::from_process(var),
         state,
         options,
     })
@@ -119,7 +120,7 @@ fn summary(findings: &[Finding]) -> serde_json::Value {
 fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
     for repair in repairs {
         let word = if repair.done { paint.good("repaired") } else { paint.bad("not repaired") };
-        print::line(&format!("{word}  {}", repair.what));
+        print::painted(&format!("{word}  {}", one_line(&repair.what)));
     }
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -131,24 +132,28 @@ fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
             Severity::Note => word,
             Severity::Ok => paint.good(&word),
         };
-        print::line(&format!("{word} {}  {}", finding.what, paint.faint(&format!("[{}]", finding.id))));
+        let what = one_line(&finding.what);
+        print::painted(&format!("{word} {what}  {}", paint.faint(&format!("[{}]", finding.id))));
         if finding.severity == Severity::Ok {
             continue;
         }
         if let Some(rule) = &finding.rule {
-            print::line(&format!("           rule: {rule}"));
+            print::line(&format!("           rule: {}", one_line(rule)));
         }
         if !finding.fix.is_empty() {
             let own = if finding.repair.is_some() { " (or: creel doctor --fix)" } else { "" };
-            print::line(&format!("           fix:  {}{own}", finding.fix));
+            print::line(&format!("           fix:  {}{own}", one_line(&finding.fix)));
         }
     }
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let count = |severity, what: &str| {
+        let number = findings.iter().filter(|finding| finding.severity == severity).count();
+        if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+    };
     print::line(&format!(
-        "\n{} errors, {} warnings, {} notes",
-        count(Severity::Error),
-        count(Severity::Warning),
-        count(Severity::Note)
+        "\n{}, {}, {}",
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note")
     ));
     if fix && repairs.is_empty() {
         print::line("nothing to repair");

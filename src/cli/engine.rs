@@ -8,9 +8,10 @@ use serde_json::json;
 
 use super::print;
 use crate::engine::daemon::{self, DaemonError, Down, Started, Step};
-use crate::engine::proxy::{self, Rules};
+use crate::engine::proxy::{self, Allowed, Rules};
 use crate::engine::{Capabilities, Discovery, Engine, EngineError, EngineFacts};
 use crate::error::{EXIT_CREEL, Failure};
+use crate::paths::DenyEnv;
 use crate::state::StateDir;
 
 /// Exit status of `status` when no engine can be used.
@@ -57,6 +58,9 @@ enum Action {
         /// A network that sandboxes may have besides `none`; can be repeated.
         #[arg(long, value_name = "NAME")]
         network: Vec<String>,
+        /// A profile of AppArmor that sandboxes may have besides the engine's own; can be repeated.
+        #[arg(long, value_name = "PROFILE")]
+        apparmor: Vec<String>,
     },
 }
 
@@ -67,7 +71,9 @@ pub async fn run(args: Args) -> ExitCode {
         Action::Status => return status(&discovery, args.json).await,
         Action::Up { yes } => up(&discovery, yes, args.json).await,
         Action::Down => down(args.json).await,
-        Action::Proxy { listen, root, network } => proxy(&discovery, &listen, root, network).await,
+        Action::Proxy { listen, root: roots, network: networks, apparmor: profiles } => {
+            proxy(&discovery, &listen, Allowed { roots, networks, profiles }).await
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -89,18 +95,16 @@ async fn status(discovery: &Discovery, json: bool) -> ExitCode {
     };
     match asked.await {
         Ok((engine, capabilities)) => {
-            let text = if json {
-                json!({
+            if json {
+                print::compact(&json!({
                     "running": true,
                     "engine": engine.facts(),
                     "capabilities": capabilities,
                     "startedByCreel": started,
-                })
-                .to_string()
+                }));
             } else {
-                table(engine.facts(), &capabilities, started)
-            };
-            print::line(&text);
+                print::line(&table(engine.facts(), &capabilities, started));
+            }
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -125,7 +129,7 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
             "engine": up.engine.facts(),
             "startedByCreel": up.started,
         });
-        print::line(&value.to_string());
+        print::compact(&value);
     } else {
         let facts = up.engine.facts();
         let verb = if up.already { "is running" } else { "is up" };
@@ -141,27 +145,31 @@ async fn up(discovery: &Discovery, yes: bool, json: bool) -> Result<(), Failure>
 async fn down(json: bool) -> Result<(), Failure> {
     let state = StateDir::locate(|name| std::env::var(name).ok())?;
     let stopped = daemon::down(&state).await?;
-    let text = match (stopped, json) {
-        (Down::Stopped(started), true) => json!({ "stopped": started.pid }).to_string(),
-        (Down::Nothing, true) => json!({ "stopped": null }).to_string(),
-        (Down::Stopped(started), false) => format!("stopped dockerd (process {})", started.pid),
-        (Down::Nothing, false) => "nothing to stop: creel started no engine that still runs".to_owned(),
-    };
-    print::line(&text);
+    match (stopped, json) {
+        (Down::Stopped(started), true) => print::compact(&json!({ "stopped": started.pid })),
+        (Down::Nothing, true) => print::compact(&json!({ "stopped": null })),
+        (Down::Stopped(started), false) => print::line(&format!("stopped dockerd (process {})", started.pid)),
+        (Down::Nothing, false) => print::line("nothing to stop: creel started no engine that still runs"),
+    }
     Ok(())
 }
 
 /// Serves until it is interrupted.
-async fn proxy(
-    discovery: &Discovery,
-    listen: &Path,
-    roots: Vec<PathBuf>,
-    networks: Vec<String>,
-) -> Result<(), Failure> {
-    let state = StateDir::locate(|name| std::env::var(name).ok())?;
-    let rules = Rules::new(state, roots, networks)?;
+async fn proxy(discovery: &Discovery, listen: &Path, allowed: Allowed) -> Result<(), Failure> {
+    let var = |name: &str| std::env::var(name).ok();
+    let state = StateDir::locate(var)?;
+    let deny = DenyEnv { state_dir: None, ..DenyEnv::from_vars(var, state.root()).with_os_home() };
+    let rules = Rules::new(state, allowed, deny)?;
     let engine = Engine::discover(discovery).await?;
+    let links: Vec<String> = rules.roots_with_links().map(|root| root.display().to_string()).collect();
     let ready = || {
+        if !links.is_empty() {
+            print::note(&format!(
+                "{}: not mounted nosymfollow; whoever takes creel over and exchanges directories for links there can \
+                 mount any directory of the host (docs/security.md, A source exchanged at the start)",
+                links.join(", ")
+            ));
+        }
         let (listen, endpoint) = (listen.display(), &engine.facts().endpoint);
         print::note(&format!("{listen}: passing on calls of sandboxes to {endpoint}"));
     };
@@ -202,10 +210,13 @@ fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Start
         ("host", format!("{} {}, kernel {}", facts.os, capabilities.arch, capabilities.kernel)),
         ("cgroup", format!("v{}, {}", capabilities.cgroup_version, capabilities.cgroup_driver)),
         ("enforces", join(enforced(true))),
-        ("cannot limit", join(enforced(false))),
         ("security", capabilities.security_options.join(" ")),
         ("runtimes", join(runtimes)),
     ];
+    let missing = enforced(false);
+    if !missing.is_empty() {
+        rows.insert(5, ("cannot limit", missing.join(" ")));
+    }
     if capabilities.rootless {
         rows.push(("mode", "rootless".to_owned()));
     }
@@ -220,7 +231,7 @@ fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Start
 /// Prints a failure: on standard output as JSON where JSON was asked for, else on standard error.
 fn fail(failure: &Failure, json: bool) {
     if json {
-        print::line(&json!({ "running": false, "error": failure.0 }).to_string());
+        print::compact(&json!({ "running": false, "error": failure.0 }));
     } else {
         print::failure(failure, false);
     }

@@ -12,6 +12,7 @@ use crate::engine::Discovery;
 use crate::error::{Failure, Report};
 use crate::explain::{self, At, ContainerState, ExecTool, Explanation, Live};
 use crate::sandbox::Verdict;
+use crate::shown::{lines, one_line};
 use crate::state::StateDir;
 
 /// Whose sandbox.
@@ -43,7 +44,7 @@ pub async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure>
     if json {
         print::json(&explanation);
     } else {
-        print::put(&text(&explanation, Paint::of_stdout()));
+        print::exactly(&text(&explanation, Paint::of_stdout()));
     }
     Ok(())
 }
@@ -137,7 +138,8 @@ fn own(out: &mut String, all: &Explanation, paint: Paint) {
     let told = |refused: &Report| !own.problems.is_empty() && refused.code.starts_with("CRL-BIND");
     let other = own.live.refused.iter().filter(|refused| !told(refused));
     for problem in other.chain(&own.problems) {
-        let _ = writeln!(out, "  {} {}", paint.bad("refused:"), indented(&problem.to_string(), "  "));
+        let text = lines(&problem.to_string()).to_string();
+        let _ = writeln!(out, "  {} {}", paint.bad("refused:"), indented(&text, "  "));
     }
     if !own.credential_names.is_empty() {
         let _ = writeln!(out, "  credential-like variables: {}", own.credential_names.join(", "));
@@ -165,7 +167,7 @@ fn own(out: &mut String, all: &Explanation, paint: Paint) {
             planned.cap_drop.join(" "),
         );
         for warning in &planned.warnings {
-            let _ = writeln!(out, "    note: {warning}");
+            let _ = writeln!(out, "    note: {}", one_line(warning));
         }
     }
 }
@@ -197,23 +199,30 @@ fn engine(out: &mut String, live: &Live, paint: Paint) {
         (Some(facts), _) => writeln!(
             out,
             "  engine: {} {} at {} ({})",
-            facts.kind, facts.version, facts.endpoint, facts.origin
+            one_line(&facts.kind.to_string()),
+            one_line(&facts.version),
+            one_line(&facts.endpoint.to_string()),
+            facts.origin
         ),
         (None, Some(error)) => {
             let word = paint.bad("not answered");
-            writeln!(out, "  engine: {word}: {}\n    fix:  {}", error.message, error.fix)
+            writeln!(out, "  engine: {word}: {}\n    fix:  {}", lines(&error.message), lines(&error.fix))
         }
         (None, None) => Ok(()),
     };
     for attempt in engine.tried.iter().filter(|_| engine.facts.is_some()) {
-        let _ = writeln!(out, "    tried {attempt}");
+        let _ = writeln!(out, "    tried {}", one_line(&attempt.to_string()));
     }
     if let Some(own) = &live.creel_container {
-        let _ =
-            writeln!(out, "  creel runs in container {}; sandboxes mount what is mounted there:", own.name);
+        let _ = writeln!(
+            out,
+            "  creel runs in container {}; sandboxes mount what is mounted there:",
+            one_line(&own.name)
+        );
         for mount in &own.mounts {
             let mode = if mount.read_only { "ro" } else { "rw" };
-            let _ = writeln!(out, "    - {} on the host -> {} {mode}", mount.source, mount.target);
+            let (source, target) = (one_line(&mount.source), one_line(&mount.target));
+            let _ = writeln!(out, "    - {source} on the host -> {target} {mode}");
         }
         if own.engine_socket_mounted {
             let _ = writeln!(
@@ -233,20 +242,23 @@ fn container(out: &mut String, state: &ContainerState, paint: Paint) {
         Some(false) => paint.bad("unproven"),
         None => "not asked".to_owned(),
     };
-    let _ = writeln!(out, "  container: {}, {proof}, in use by {}", state.status, state.leases);
+    let status = one_line(&state.status);
+    let _ = writeln!(out, "  container: {status}, {proof}, in use by {}", state.leases);
     for line in &state.drift {
-        let _ = writeln!(out, "    {} {line}", paint.bad("drift:"));
+        let _ = writeln!(out, "    {} {}", paint.bad("drift:"), one_line(line));
     }
     let total = state.hardening.checks.len();
     let held = state.hardening.checks.iter().filter(|check| check.verdict == Verdict::Ok).count();
     let _ = writeln!(out, "    hardening: {held} of {total} rules as asked, read back from the kernel");
     for check in state.hardening.checks.iter().filter(|check| check.verdict != Verdict::Ok) {
-        let _ = writeln!(out, "      {}: asked {}, is {}", check.title(), check.asked, check.observed);
+        let told = format!("{}: asked {}, is {}", check.title(), check.asked, check.observed);
+        let _ = writeln!(out, "      {}", one_line(&told));
     }
     for mount in &state.mounts {
         let verdict =
             if mount.verdict == Verdict::Ok { paint.good("proven") } else { paint.bad("not proven") };
-        let _ = writeln!(out, "    mount {}: {verdict}", mount.subject.as_deref().unwrap_or_default());
+        let target = one_line(mount.subject.as_deref().unwrap_or_default());
+        let _ = writeln!(out, "    mount {target}: {verdict}");
     }
 }
 

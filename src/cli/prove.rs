@@ -12,6 +12,7 @@ use crate::config::{self, Config, Places};
 use crate::doctor::prove::{self, Proof, Row, Verdict};
 use crate::error::Failure;
 use crate::policy::audit::shown;
+use crate::shown::one_line;
 use crate::state::StateDir;
 
 /// True where nothing is open and nothing unknown.
@@ -67,7 +68,7 @@ fn show(proof: &Proof, paint: Paint) {
     for warning in &proof.warnings {
         print::line(&format!("note: {warning}"));
     }
-    print::line(&paint.heading(&format!("\n{:9} {:44} {:34} observed", "verdict", "attempt", "intended")));
+    print::painted(&paint.heading(&format!("\n{:9} {:44} {:34} observed", "verdict", "attempt", "intended")));
     let mut rows = proof.attempts.as_slice();
     while let Some(first) = rows.first() {
         let same = |row: &&Row| {
@@ -121,7 +122,8 @@ fn line(row: &Row, attempt: &str, paint: Paint, observed: &str) {
         Verdict::Allowed => paint.doubtful(&word),
         Verdict::Unknown | Verdict::Open => paint.bad(&word),
     };
-    print::line(&format!("{word} {attempt:44} {:34} {}", row.intended, shown(observed)));
+    let (attempt, intended) = (one_line(attempt), one_line(&row.intended));
+    print::painted(&format!("{word} {attempt:44} {intended:34} {}", shown(observed)));
     if row.verdict != Verdict::Held {
         print::line(&format!("{:9} rule: {}", "", row.rule));
     }

@@ -11,6 +11,7 @@ use crate::audit::{self, Finding, Input, Report, Severity};
 use crate::config::{self, Config, Document, Places, document};
 use crate::engine::Discovery;
 use crate::error::Failure;
+use crate::shown::one_line;
 use crate::state::StateDir;
 
 /// What the configuration opens.
@@ -86,16 +87,16 @@ fn show(report: &Report, paint: Paint) {
             Severity::Warn => paint.doubtful("warn    "),
             Severity::Info => "info    ".to_owned(),
         };
-        print::line(&format!(
+        print::painted(&format!(
             "{word}  {}  {}",
-            finding.title,
+            one_line(&finding.title),
             paint.faint(&format!("[{}]", finding.check_id))
         ));
-        print::line(&format!("          {}", finding.detail));
+        print::line(&format!("          {}", one_line(&finding.detail)));
         if let Some(place) = place(finding) {
             print::line(&format!("          rule: {place}"));
         }
-        print::line(&format!("          fix:  {}", finding.remediation));
+        print::line(&format!("          fix:  {}", one_line(&finding.remediation)));
     }
     let counts = &report.summary;
     print::line(&format!("\n{} critical, {} warnings, {} notes", counts.critical, counts.warn, counts.info));

@@ -19,8 +19,8 @@ use crate::paths::resolve::resolve;
 use crate::paths::{BindError, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
-    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxError, SandboxName, SandboxRequest,
-    Sandboxes, Workspace,
+    self, Bind, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxError, SandboxName,
+    SandboxRequest, Sandboxes, Workspace,
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
@@ -51,7 +51,7 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let setting = setting(options, &wanted, &request);
     let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
     let ensured = sandboxes.ensure(&request, &init, &meet).await;
-    let mut ready = ensured.map_err(|error| placed(&error, &wanted))?;
+    let mut ready = ensured.map_err(|error| placed(&error, options, &wanted))?;
     let pool_size = if draws(&request) { pool_size(&wanted) } else { 0 };
     if pool_size > 0 {
         // A pool is help, not a condition: the sandbox is there without it.
@@ -75,23 +75,29 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         session: wanted.session.as_str().to_owned(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
         transport,
+        image: request.image.clone(),
         pool_size,
+        own_workspace: (options.apart.is_some() && request.workspace.owned_by_creel)
+            .then(|| request.workspace.dir.clone()),
     })
 }
 
 /// With the key that wrote the setting which the error is about.
-fn placed(error: &SandboxError, wanted: &Wanted) -> Failure {
+fn placed(error: &SandboxError, options: &SandboxOptions, wanted: &Wanted) -> Failure {
     let mut report = error.report();
-    if let Some(key) = error.setting().and_then(|setting| wanted.sandbox.key(setting)) {
+    if report.code == "CRL-ENGINE-004" {
+        let key = wanted.sandbox.key("docker.image").unwrap_or("agents.defaults.sandbox.docker.image");
+        let named = options.image.as_ref().map(|_| "--image".to_owned());
+        report.rule = Some(named.unwrap_or_else(|| wanted.owners.place(key)));
+    } else if let Some(key) = error.setting().and_then(|setting| wanted.sandbox.key(setting)) {
         report.rule = Some(wanted.owners.place(key));
     }
     Failure(report)
 }
 
 fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let named = (options.var)("CREEL_INIT");
-    Ok(sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?)
+    let search = InitSearch::from_process(|name| (options.var)(name));
+    Ok(sandbox::locate_and_install(sandboxes.layout(), &search)?)
 }
 
 fn draws(request: &SandboxRequest) -> bool {
@@ -315,6 +321,7 @@ fn request(
         // Whoever opened it removes it; should that fail, it ends itself soon.
         request.idle_limit = APART_IDLE;
     }
+    request.deny = wanted.deny.clone();
     request.pool = role(options, wanted, &request);
     Ok((request, warnings))
 }
@@ -342,7 +349,7 @@ fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
 /// A workspace in one of the state directory's own places for them, or one that is judged like any other.
 ///
 /// The state directory may lie in a denied place, as root's home is; `sandboxes/` and `workspace…` in it are made to
-/// be mounted. Nothing else in it is, and no link may lead out of it.
+/// be mounted. Nothing else in it is, and no link may lead out of it. What is mounted below it is judged as everywhere.
 fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, Failure> {
     let below = |dir: &Path, root: &Path| {
         let mut parts = dir.strip_prefix(root).ok()?.components().map(|part| part.as_os_str().to_str());
@@ -354,6 +361,7 @@ fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Resu
     if let (Some(()), Some((real, root))) = (below(dir, state.root()), real)
         && below(&real, &root).is_some()
     {
+        workspace::check_below(&real, deny, own)?;
         return Ok(real);
     }
     Ok(workspace::check_place(dir, deny, own)?)
@@ -375,6 +383,9 @@ fn workspace_of(
     } else {
         judged(&session::sandbox_workspace(&sandbox.workspace_root, scope), &sandbox.workspace_root)?
     };
+    if purpose == Purpose::Make && options.workspace.is_none() {
+        make_ways(sandbox, session, &dir)?;
+    }
     let (Managed { target, writable, .. }, mut beside) = sandbox.managed(session, &dir);
     if options.workspace.is_some() {
         // What belongs to the configured workspace does not come along; what was given to the session does.
@@ -389,10 +400,11 @@ fn workspace_of(
     };
     let guarded = beside.iter().filter(|one| one.kind.stays()).map(|one| one.target.clone()).collect();
     let mut binds = Vec::new();
-    for Managed { source, target, kind, .. } in beside {
+    for Managed { source, target, kind, writable } in beside {
         if kind != Kind::Agent {
+            workspace::check_below(&source, deny, std::slice::from_ref(&sandbox.agent_workspace))?;
             let held = sandbox::Held::open(&source)?;
-            binds.push(Bind { source, target, read_only: true, held });
+            binds.push(Bind { source, target, read_only: !writable, held });
             continue;
         }
         let dir = judged(&source, &sandbox.agent_workspace)?;
@@ -401,6 +413,17 @@ fn workspace_of(
         }
     }
     Ok((workspace, binds, guarded))
+}
+
+/// Makes the mount points of protected directories: what lies on the way to one is mounted too, and must be there first.
+fn make_ways(sandbox: &ResolvedSandbox, session: &SessionKey, dir: &Path) -> Result<(), Failure> {
+    let (workspace, beside) = sandbox.managed(session, dir);
+    for one in beside.iter().filter(|one| one.kind == Kind::ProtectedSkill) {
+        if let Ok(relative) = Path::new(&one.target).strip_prefix(&workspace.target) {
+            sandbox::make_mount_point(dir, relative)?;
+        }
+    }
+    Ok(())
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {

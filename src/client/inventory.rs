@@ -41,14 +41,15 @@ pub struct Runtime {
     pub transport: Option<Transport>,
     /// Mounts as they were proven.
     pub mounts: Vec<Check>,
-    /// The command that makes it anew.
+    /// The command that makes it anew; empty for what creel did not make.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub recreate: String,
 }
 
 impl Runtime {
-    /// It is not what the configuration asks for now.
+    /// It is not what the configuration asks for now. What creel did not make is nothing that creel makes anew.
     pub fn mismatched(&self) -> bool {
-        !self.image_match || self.hash_match == Some(false)
+        self.listed.not_made.is_none() && (!self.image_match || self.hash_match == Some(false))
     }
 }
 
@@ -93,7 +94,7 @@ fn runtime(
         runtime_label: listed.name.clone(),
         config_label_kind: "Image",
         workspace_dir: record.as_ref().and_then(|record| record.inputs.workspace().map(str::to_owned)),
-        image_match: same && listed.image_match != Some(false),
+        image_match: same && listed.image_match != Some(false) && listed.not_made.is_none(),
         hash_match: drift.as_ref().map(Vec::is_empty),
         drift,
         not_compared,
@@ -103,13 +104,19 @@ fn runtime(
         mounts: record
             .map(|record| record.hardening.checks.iter().filter(is_mount).cloned().collect())
             .unwrap_or_default(),
-        recreate: session::recreate_hint(&listed.session_key),
+        recreate: match listed.not_made {
+            None => session::recreate_hint(&listed.session_key),
+            Some(_) => String::new(),
+        },
         listed,
     }
 }
 
 /// Asks for the sandbox of the scope's session as its first command would.
 fn compare(sandboxes: &Sandboxes, options: &SandboxOptions, listed: &Listed) -> Result<Compared, String> {
+    if let Some(why) = &listed.not_made {
+        return Err(format!("it is {why}"));
+    }
     if listed.pool.is_some() {
         return Err("it waits in a pool, and no session has it yet".to_owned());
     }

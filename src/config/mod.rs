@@ -7,7 +7,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | [`locate`] | which file |
+//! | [`locate()`] | which file |
 //! | [`index`] | where in the text each key stands |
 //! | [`document`] | file, text, values, positions |
 //! | [`reader`] | typed reading that collects problems |
@@ -17,8 +17,8 @@
 //! | [`network`] | network modes and profiles that are refused |
 //! | `tmpfs` | the options of temporary file systems |
 //! | [`seccomp`] | the file of a seccomp profile |
-//! | [`env`] | environment names and values |
-//! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
+//! | [`mod@env`] | environment names and values |
+//! | [`docker`], [`sandbox`], [`exec`], [`tools`], `agents` | one block of the configuration each |
 //! | [`mounts`] | what is mounted besides the binds |
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
@@ -95,7 +95,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads what [`locate`] found; a default file that does not exist is an empty configuration.
+    /// Reads what [`locate()`] found; a default file that does not exist is an empty configuration.
     pub fn load(located: &Located, var: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         match document::read(located)? {
             Some(text) => Self::parse(&text, &located.path, var),
@@ -236,6 +236,11 @@ impl Config {
     /// The exec settings that hold for an agent.
     pub fn exec(&self, id: &AgentId) -> ResolvedExec {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
+    /// The blocks `tools.exec`, global and of an agent, as they were written.
+    pub fn exec_layers(&self, id: &AgentId) -> (&exec::ExecLayer, Option<&exec::ExecLayer>) {
+        (&self.exec, self.agent(id).map(|agent| &agent.exec))
     }
 
     /// The global block `tools`, as far as it says which tools there are.

@@ -15,7 +15,7 @@ use crate::session::{AgentId, Isolation, Scope, Stamp};
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
 pub const DEFAULT_PIDS: u64 = 1024;
 
-/// A bind as configured, to be judged by [`crate::paths::validate`].
+/// A bind as configured, to be judged by [`crate::paths::validate()`].
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct BindEntry {
     /// As written, variables filled in.

@@ -109,6 +109,23 @@ fn the_agent_over_the_defaults() {
     assert_eq!(exec.path_prepend, ["~/bin"]);
 }
 
+/// A mode that half a pair replaces leaves the other half.
+#[test]
+fn half_a_pair_over_a_mode() {
+    use exec::{Ask, Security};
+    let exec = |global: &str, agent: &str| {
+        let text = format!(
+            "{{tools: {{exec: {{{global}}}}}, agents: {{entries: {{ops: {{tools: {{exec: {{{agent}}}}}}}}}}}}}"
+        );
+        let exec = parse(&text).unwrap().exec(&AgentId::parse("ops").unwrap());
+        (exec.mode, exec.security, exec.ask)
+    };
+    assert_eq!(exec("mode: 'auto'", "ask: 'off'"), (None, Some(Security::Allowlist), Some(Ask::Off)));
+    assert_eq!(exec("mode: 'deny'", "ask: 'always'"), (None, Some(Security::Deny), Some(Ask::Always)));
+    assert_eq!(exec("mode: 'auto'", "security: 'full'"), (None, Some(Security::Full), Some(Ask::OnMiss)));
+    assert_eq!(exec("ask: 'always'", "mode: 'full'"), (Some(exec::ExecMode::Full), None, None));
+}
+
 #[test]
 fn shared_scope_drops_the_agents_container_settings() {
     let found = sandbox(LAYERED, "two");

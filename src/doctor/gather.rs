@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::configuration;
 use super::facts::{ConfigLook, EngineLook, Facts, ImageLook, StateLook};
@@ -12,7 +12,7 @@ use crate::engine::{Discovery, Engine, EngineError};
 use crate::error::Diagnose as _;
 use crate::explain;
 use crate::image::{self, Recipe};
-use crate::sandbox::{self, Sandboxes};
+use crate::sandbox::{self, InitSearch, Sandboxes};
 use crate::state::StateDir;
 
 /// Directories of creel's own that only their owner may enter; what is mounted into sandboxes lies below them.
@@ -31,10 +31,8 @@ pub struct Around {
     pub places: Places,
     /// The engine.
     pub discovery: Discovery,
-    /// `$CREEL_INIT`.
-    pub init: Option<String>,
-    /// This program.
-    pub exe: PathBuf,
+    /// Where creel-init is looked for.
+    pub init: InitSearch,
     /// Every sandbox is opened from these.
     pub options: SandboxOptions,
 }
@@ -45,7 +43,7 @@ pub async fn look(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> Fact
     let (engine, handle) = ask(&around.discovery).await;
     let mut facts = Facts {
         state: state(around.state.root()),
-        init: sandbox::locate_init(around.init.as_deref(), &around.exe).map_err(|error| error.report()),
+        init: sandbox::locate_init(&around.init).map_err(|error| error.report()),
         engine,
         images: Vec::new(),
         sandboxes: None,

@@ -41,6 +41,12 @@ pub(super) fn checks(facts: &Facts) -> Vec<Finding> {
 fn container(one: &Listed, agents: Option<&[String]>) -> Vec<Finding> {
     let mut all = Vec::new();
     let name = &one.name;
+    if let Some(why) = &one.not_made {
+        let what = format!("container {name} carries this installation's label, but is {why}");
+        let fix = format!("remove {name} with the engine's own client, unless somebody needs it");
+        let finding = Finding::warning("sandbox.foreign", what);
+        return vec![finding.rule("built-in: foreign containers are never adopted").fix(fix)];
+    }
     if is_broken(one) {
         let why = if one.running { "never became ready".to_owned() } else { format!("is {}", one.status) };
         all.push(
@@ -78,7 +84,7 @@ fn container(one: &Listed, agents: Option<&[String]>) -> Vec<Finding> {
 
 /// Nobody uses it and nobody can.
 pub(super) fn is_broken(one: &Listed) -> bool {
-    one.use_now().is_none() && (!one.running || !one.proven)
+    one.not_made.is_none() && one.use_now().is_none() && (!one.running || !one.proven)
 }
 
 #[cfg(test)]
@@ -105,6 +111,7 @@ mod tests {
             commands: None,
             image_now: None,
             pool: None,
+            not_made: None,
         }
     }
 
@@ -124,5 +131,9 @@ mod tests {
         assert!(ids(&Listed { session_key: "shared".to_owned(), ..listed() }).is_empty());
         let paused = Listed { running: false, status: "paused".to_owned(), ..listed() };
         assert!(ids(&paused).is_empty());
+        let other =
+            Listed { not_made: Some("…".to_owned()), proven: false, image: String::new(), ..listed() };
+        assert_eq!(ids(&other), ["sandbox.foreign"]);
+        assert!(!is_broken(&other), "nothing that --fix may remove");
     }
 }

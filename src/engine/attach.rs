@@ -41,7 +41,7 @@ impl Engine {
                 if answer.status.is_success() {
                     return Err(EngineError::UpgradeRefused { what, status, message });
                 }
-                Err(refusal(what, status, message))
+                Err(refusal(what, status, &message))
             }
         }
     }

@@ -4,12 +4,13 @@ use bollard::errors::Error;
 
 use super::EngineError;
 use super::http::HttpError;
+use crate::shown::one_line;
 
 /// The error of a call through bollard.
 pub(super) fn classify(what: &str, error: Error) -> EngineError {
     let what = what.to_owned();
     match error {
-        Error::DockerResponseServerError { status_code, message } => refusal(what, status_code, message),
+        Error::DockerResponseServerError { status_code, message } => refusal(what, status_code, &message),
         Error::DockerStreamError { error } => EngineError::Refused { what, status: 0, message: error },
         Error::SocketNotFoundError(path) => EngineError::Lost { what, reason: format!("{path} is gone") },
         Error::JsonDataError { message, .. } => EngineError::Protocol { what, reason: message },
@@ -30,8 +31,9 @@ pub(super) fn classify_http(what: &str, error: HttpError) -> EngineError {
     }
 }
 
-/// The error that an HTTP status and the engine's words mean.
-pub(super) fn refusal(what: String, status: u16, message: String) -> EngineError {
+/// The error that an HTTP status and the engine's words mean. Those may quote a container's own.
+pub(super) fn refusal(what: String, status: u16, message: &str) -> EngineError {
+    let message = one_line(message.trim());
     match status {
         404 => EngineError::NotFound { what, message },
         _ => EngineError::Refused { what, status, message },

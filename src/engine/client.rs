@@ -107,7 +107,7 @@ impl Engine {
             Err(_) => return Err(EngineError::NotResponding { what: what.to_owned(), after: limit }),
         };
         if !answer.status.is_success() {
-            return Err(refusal(what.to_owned(), answer.status.as_u16(), answer.message()));
+            return Err(refusal(what.to_owned(), answer.status.as_u16(), &answer.message()));
         }
         serde_json::from_slice(&answer.body)
             .map_err(|error| EngineError::Protocol { what: what.to_owned(), reason: error.to_string() })

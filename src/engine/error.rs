@@ -173,6 +173,39 @@ impl EngineError {
         }
     }
 
+    /// The setting that chose the engine, where one did.
+    fn origin(&self) -> Option<String> {
+        match self {
+            Self::BadContext { origin, .. } => Some(origin.clone()),
+            Self::NoEngine { tried } => tried
+                .iter()
+                .find(|attempt| attempt.origin.is_final())
+                .map(|attempt| attempt.origin.to_string()),
+            _ => None,
+        }
+    }
+
+    /// The rule that decides where no setting does.
+    fn rule(&self) -> &'static str {
+        match self {
+            Self::NoEngine { .. } | Self::BadEndpoint { .. } | Self::BadContext { .. } => {
+                "built-in: the engine is found as the docker client finds it (--engine, DOCKER_HOST, contexts, sockets)"
+            }
+            Self::PermissionDenied { .. } => "built-in: creel asks the engine as the user who runs it",
+            Self::NotResponding { .. } => "built-in: every call to the engine has a deadline",
+            Self::ImageMissing { .. } => {
+                "agents.defaults.sandbox.docker.image; built-in: no image is got unasked"
+            }
+            Self::NameConflict { .. } => "built-in: foreign containers are never adopted",
+            Self::StartFailed { .. } | Self::Refused { .. } | Self::BadValue { .. } => {
+                "built-in: what the engine refuses is not tried in another way"
+            }
+            Self::Lost { .. } | Self::NotFound { .. } => "built-in: what is gone is not assumed to be done",
+            Self::UpgradeRefused { .. } | Self::Protocol { .. } => "built-in: the Docker Engine API",
+            Self::TooOld { .. } => "built-in: the oldest engine API that creel speaks",
+        }
+    }
+
     /// The smallest change that helps.
     fn fix(&self) -> String {
         let fixed = match self {
@@ -217,15 +250,8 @@ impl EngineError {
 
 impl Diagnose for EngineError {
     fn report(&self) -> Report {
-        let rule = match self {
-            Self::BadContext { origin, .. } => Some(origin.clone()),
-            Self::NoEngine { tried } => tried
-                .iter()
-                .find(|attempt| attempt.origin.is_final())
-                .map(|attempt| attempt.origin.to_string()),
-            _ => None,
-        };
-        Report { code: self.code(), message: self.to_string(), rule, fix: self.fix() }
+        let rule = self.origin().unwrap_or_else(|| self.rule().to_owned());
+        Report { code: self.code(), message: self.to_string(), rule: Some(rule), fix: self.fix() }
     }
 }
 

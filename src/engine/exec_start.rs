@@ -74,7 +74,7 @@ impl Engine {
                 if answer.status.is_success() || message.is_empty() {
                     return Err(EngineError::UpgradeRefused { what: what.to_owned(), status, message });
                 }
-                Err(refusal(what.to_owned(), status, message))
+                Err(refusal(what.to_owned(), status, &message))
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::bind::BindSyntax;
 use super::deny::{DenyHit, Meets};
+use super::places::MountHit;
 use super::resolve::ResolveError;
 use crate::error::{Diagnose, Report};
 
@@ -16,6 +17,8 @@ pub enum BindRefusal {
     Unresolved(ResolveError),
     /// The source is, or contains, a denied path.
     Denied(DenyHit),
+    /// What is mounted at the source or below it is, or contains, a denied path under another name.
+    DeniedByMount(MountHit),
     /// The source is a socket, device or pipe; reading one is talking to whoever listens.
     SpecialFile(Special),
     /// The source resolves to a path that is not text and cannot be told to the engine.
@@ -125,6 +128,7 @@ impl BindRefusal {
             Self::Denied(DenyHit { meets: Meets::Covers, blocked, .. }) => {
                 format!("its source brings {} along, a denied host path", blocked.display())
             }
+            Self::DeniedByMount(hit) => hit.why("its source"),
             Self::SpecialFile(kind) => format!("its source is a {}", kind.word()),
             Self::NotText => "its source resolves to a path that is not UTF-8 text".to_owned(),
             Self::Reserved { reserved, .. } => format!("its target meets {reserved}, which is reserved"),
@@ -154,6 +158,7 @@ impl BindRefusal {
             Self::Syntax(syntax) => syntax.rule().to_owned(),
             Self::Unresolved(_) => "bind-unresolvable".to_owned(),
             Self::Denied(hit) => format!("bind-denied-{}", hit.group.name()),
+            Self::DeniedByMount(_) => "bind-denied-by-mount".to_owned(),
             Self::SpecialFile(_) => "bind-special-file".to_owned(),
             Self::NotText => "bind-not-text".to_owned(),
             Self::Reserved { .. } => "bind-reserved-target".to_owned(),
@@ -176,6 +181,7 @@ impl BindRefusal {
             Self::OutsideRoots(_) => "CRL-BIND-008",
             Self::SystemTarget(_) => "CRL-BIND-009",
             Self::ScratchTarget { .. } => "CRL-BIND-010",
+            Self::DeniedByMount(_) => "CRL-BIND-011",
         }
     }
 
@@ -187,6 +193,7 @@ impl BindRefusal {
                 "mount the one directory below it that is needed".to_owned()
             }
             Self::Denied(_) => "copy what is needed into the workspace; no flag opens this path".to_owned(),
+            Self::DeniedByMount(hit) => hit.fix(),
             Self::SpecialFile(kind) => kind.fix().to_owned(),
             Self::NotText => "rename the directory".to_owned(),
             Self::Reserved { flag_opens: true, .. } => "choose another target; \

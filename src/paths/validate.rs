@@ -45,6 +45,7 @@ pub fn validate(written: &str, key: &str, policy: &BindPolicy) -> Result<ValidBi
     let real =
         resolve::resolve(&clean).map_err(|error| refuse(Some(&clean), BindRefusal::Unresolved(error)))?;
     not_denied(&real, policy).map_err(|refusal| refuse(Some(&real), refusal))?;
+    not_denied_by_mount(&real, policy).map_err(|refusal| refuse(Some(&real), refusal))?;
     plain(&real).map_err(|refusal| refuse(Some(&real), refusal))?;
     free_target(&spec.target, policy).map_err(|refusal| refuse(None, refusal))?;
     for source in [&clean, &real] {
@@ -80,6 +81,11 @@ pub fn validate_all<'a>(
 
 fn not_denied(source: &Path, policy: &BindPolicy) -> Result<(), BindRefusal> {
     policy.deny().hit(source, policy.roots()).map_or(Ok(()), |hit| Err(BindRefusal::Denied(hit)))
+}
+
+fn not_denied_by_mount(source: &Path, policy: &BindPolicy) -> Result<(), BindRefusal> {
+    let hit = policy.deny().by_mount(source, policy.roots());
+    hit.map_or(Ok(()), |hit| Err(BindRefusal::DeniedByMount(hit)))
 }
 
 /// An existing source must be a file or a directory; this refuses sockets wherever they lie.

@@ -5,6 +5,7 @@
 
 use super::decide::{Kind, Policy, Removal, Sifted};
 use super::sandbox::Layer;
+use crate::shown::deceives;
 
 /// The name of the log.
 pub const LOGGER: &str = "agents/tool-policy";
@@ -116,9 +117,7 @@ pub fn shown(text: &str) -> String {
             out.push('…');
             break;
         }
-        // Direction marks and their like change what a reader sees just as control characters do.
-        let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if c.is_control() || invisible {
+        if deceives(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);

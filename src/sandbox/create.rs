@@ -80,7 +80,7 @@ impl<'a> Attempt<'a> {
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, &id, source).await),
         };
         timings.meet_us = lap(&mut clock);
-        let hardening = self.prove(&mut link, &id, facts.pid).await?;
+        let hardening = self.prove(&mut link, &id, &facts).await?;
         timings.prove_us = lap(&mut clock);
         let setup = |source| SandboxError::Setup { name: name.to_string(), source };
         meet.prepare(&mut link).await.map_err(setup)?;
@@ -159,7 +159,7 @@ impl<'a> Attempt<'a> {
         &self,
         link: &mut L,
         id: &ContainerId,
-        pid1: i32,
+        container: &ContainerFacts,
     ) -> Result<Hardening, SandboxError> {
         let asked = link.facts(prove::paths(&self.spec));
         let silent = |_| MeetError { reason: "init does not answer the probe".to_owned(), timed_out: true };
@@ -167,10 +167,11 @@ impl<'a> Attempt<'a> {
             Ok(facts) => facts,
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, id, source).await),
         };
+        self.nothing_denied(&facts.mountinfo, container)?;
         let mut identities = self.plan.identities.clone();
         identities.insert(MEET_TARGET.to_owned(), workspace::identity(&self.rendezvous)?);
         let mut hardening = prove::prove(&self.spec, &identities, &facts);
-        hardening.checks.extend(prove::outside(&self.spec, &prove::Outside::of(pid1)));
+        hardening.checks.extend(prove::outside(&self.spec, &prove::Outside::of(container.pid)));
         if hardening.unknown().next().is_some() {
             // Only now, because it is a slow request and the kernel's word is better where there is one.
             let engine = self.sandboxes.engine.capabilities().await?;
@@ -198,6 +199,15 @@ impl<'a> Attempt<'a> {
             .collect();
         hardening.warnings.extend(told);
         Ok(hardening)
+    }
+
+    /// Refuses what came along with a directory since it was judged; no configuration allows it.
+    fn nothing_denied(&self, mountinfo: &str, container: &ContainerFacts) -> Result<(), SandboxError> {
+        let told: Vec<&str> = container.mounts.iter().map(|mount| mount.target.as_str()).collect();
+        let deny = self.plan.request.deny.clone().look_again();
+        let name = || self.spec.name.clone();
+        prove::denied(&self.spec, mountinfo, &told, &deny)
+            .map_or(Ok(()), |hit| Err(SandboxError::DeniedMount { name: name(), hit: Box::new(hit) }))
     }
 
     fn record(&self, facts: &ContainerFacts, hardening: &Hardening, outside: bool) -> Record {

@@ -9,7 +9,7 @@ use super::prove::Check;
 use super::request::ALLOW_UNENFORCED_KEY;
 use crate::engine::EngineError;
 use crate::error::{Diagnose, Report};
-use crate::paths::HoldError;
+use crate::paths::{HoldError, MountHit};
 use crate::state::StateError;
 
 /// Why a sandbox cannot be made, used or removed.
@@ -124,6 +124,14 @@ pub enum SandboxError {
         /// How many commands run.
         commands: usize,
     },
+    /// It was open, and is not there any more.
+    #[error("sandbox {name} was stopped or removed: its container is {status}")]
+    Gone {
+        /// The container's name.
+        name: String,
+        /// What the engine says of it: `removed`, `exited`, …
+        status: String,
+    },
     /// The container is paused.
     #[error("sandbox {name} is paused")]
     Paused {
@@ -196,6 +204,14 @@ pub enum SandboxError {
         /// The failed checks.
         gaps: Vec<Check>,
     },
+    /// A mount that came along with a directory shows a denied path of the host.
+    #[error("sandbox {name} was removed: at {} in it is mounted {}", hit.point.display(), hit.shown.what())]
+    DeniedMount {
+        /// The container's name.
+        name: String,
+        /// What was found; its mount point is the container's.
+        hit: Box<MountHit>,
+    },
     /// The workspace or a mount point in it cannot be used.
     #[error("workspace {path}: {reason}")]
     Workspace {
@@ -262,7 +278,9 @@ impl SandboxError {
             Self::Workspace { .. } => "CRL-SANDBOX-018",
             Self::Untranslatable { .. } => "CRL-SANDBOX-019",
             Self::DeniedOnHost { .. } => "CRL-SANDBOX-020",
+            Self::DeniedMount { .. } => "CRL-SANDBOX-021",
             Self::Busy { .. } => "CRL-SANDBOX-030",
+            Self::Gone { .. } => "CRL-SANDBOX-031",
             Self::Network { .. } => "CRL-SANDBOX-032",
         }
     }
@@ -280,6 +298,8 @@ impl SandboxError {
             Self::Workspace { .. } => "agents.defaults.workspace",
             Self::Untranslatable { .. } => "built-in: what a sandbox mounts is on the engine's host",
             Self::DeniedOnHost { .. } => "built-in: denied host paths",
+            Self::DeniedMount { .. } => "built-in: bind-denied-by-mount",
+            Self::Gone { .. } => "built-in: a sandbox that ended is never started again",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
             Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
                 "built-in: a sandbox in use is not removed"
@@ -296,7 +316,7 @@ impl SandboxError {
             Self::Io { path, .. } => format!("make {} usable for this user", path.display()),
             Self::BadName { .. } => "use a prefix of letters, digits, `_`, `.` and `-`".to_owned(),
             Self::InitMissing { .. } => {
-                "run `make init`, or set CREEL_INIT to the creel-init binary".to_owned()
+                "run `make install` in creel's sources, which puts it beside the `creel` in PATH, or set CREEL_INIT to the creel-init binary".to_owned()
             }
             Self::InitUnusable { .. } => {
                 "build it with `make init`, which links it statically for this machine".to_owned()
@@ -318,6 +338,10 @@ impl SandboxError {
                 format!(
                     "a foreground command ends by itself half a minute after its creel; or stop {name} with --force"
                 )
+            }
+            Self::Gone { .. } => {
+                "open it again, which makes a new one (with `creel exec`: run it again); see who stopped it, or whether its idle limit did"
+                    .to_owned()
             }
             Self::Paused { name } => format!("unpause {name}, or stop it with --force"),
             Self::DriftedHot { hint, .. } => format!("when its commands are done: {hint}"),
@@ -353,6 +377,10 @@ impl SandboxError {
                 "mount a directory of the host into creel's container at {} or above it, or use one that is mounted",
                 path.display()
             ),
+            Self::DeniedMount { .. } => {
+                "find out who mounts it on the host, umount it there, and run again; no flag opens it"
+                    .to_owned()
+            }
             Self::DeniedOnHost { .. } => {
                 "mount another directory of the host into creel's container".to_owned()
             }

@@ -59,6 +59,9 @@ impl Listed {
 
     /// Somebody asked for its removal.
     pub fn when_asked(&self, in_use: InUse) -> Fate {
+        if let Some(why) = &self.not_made {
+            return Fate::Keep(why.clone());
+        }
         match (self.use_now(), in_use) {
             (Some(used), InUse::Refuse) => Fate::Keep(used),
             (Some(used), InUse::Remove) => Fate::Remove(format!("asked for, although {used}")),
@@ -68,8 +71,8 @@ impl Listed {
 
     /// Prune came by. Limits are exceeded strictly (spec `sandbox.md` §12.2).
     pub fn when_pruned(&self, limits: Limits, now_ms: u64) -> Fate {
-        if let Some(used) = self.use_now() {
-            return Fate::Keep(used);
+        if let Some(kept) = self.not_made.clone().or_else(|| self.use_now()) {
+            return Fate::Keep(kept);
         }
         if !self.running {
             return Fate::Remove(format!("it is {}", self.status));
@@ -95,7 +98,12 @@ impl Listed {
     /// Prune came by, and it waits in a pool, ready; `None` for any other. `kept`: some process keeps the pools, which then
     /// decides over what waits in them.
     pub fn when_waiting(&self, kept: bool) -> Option<Fate> {
-        if self.pool.is_none() || !self.running || !self.proven || self.use_now().is_some() {
+        if self.not_made.is_some()
+            || self.pool.is_none()
+            || !self.running
+            || !self.proven
+            || self.use_now().is_some()
+        {
             return None;
         }
         Some(if kept {
@@ -158,6 +166,7 @@ mod tests {
             commands: None,
             image_now: None,
             pool: None,
+            not_made: None,
         }
     }
 
@@ -193,6 +202,17 @@ mod tests {
         let paused = Listed { running: false, status: "paused".to_owned(), ..listed() };
         assert_eq!(pruned(&paused, u64::MAX), None);
         assert!(!paused.when_asked(InUse::Refuse).removes() && paused.when_asked(InUse::Remove).removes());
+    }
+
+    #[test]
+    fn what_creel_did_not_make_stays() {
+        let other = Listed { not_made: Some("not made".to_owned()), pool: Some("k".to_owned()), ..listed() };
+        for in_use in [InUse::Refuse, InUse::Remove] {
+            assert_eq!(other.when_asked(in_use), Fate::Keep("not made".to_owned()));
+        }
+        assert_eq!(other.when_waiting(false), None);
+        let dead = Listed { running: false, proven: false, ..other };
+        assert_eq!(pruned(&dead, u64::MAX), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::meet::Meet;
 use super::record::Record;
 use super::request::SandboxName;
 use super::{Sandboxes, labels, lease};
-use crate::engine::{ContainerFacts, ContainerSummary};
+use crate::engine::{ContainerFacts, ContainerSummary, EngineError};
 
 /// One sandbox as `creel sandbox list` shows it; upstream's field names where it has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +56,9 @@ pub struct Listed {
     /// It waits in the pool of this key; no session has it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// Why creel did not make it as it is, although it carries the installation's label: it is shown, and left alone.
+    #[serde(rename = "notMadeByCreel", skip_serializing_if = "Option::is_none")]
+    pub not_made: Option<String>,
 }
 
 /// What a listing and an inspection both tell.
@@ -93,6 +96,14 @@ impl Row<'_> {
     }
 }
 
+/// Says what a container lacks that every one of creel's has.
+pub(super) fn not_made(labels: &BTreeMap<String, String>) -> Option<String> {
+    let lacking = labels::lacking(labels);
+    let what = lacking.first()?;
+    let more = if lacking.len() > 1 { format!(" and {} more", lacking.len() - 1) } else { String::new() };
+    Some(format!("not made by creel as it is: it lacks the label {what}{more}"))
+}
+
 impl Sandboxes {
     /// All sandboxes of this installation, by name.
     ///
@@ -103,13 +114,25 @@ impl Sandboxes {
         let mut all = Vec::new();
         for summary in self.containers().await? {
             let listed = self.listed((&summary).into())?;
-            let now = self.engine.image(&listed.image).await?;
-            let image_now = now.map(|image| image.id);
+            let image_now = self.image_now(&listed).await?;
             let image_match = image_now.as_ref().map(|now| *now == listed.image_id);
             all.push(Listed { image_match, image_now, ..listed });
         }
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
+    }
+
+    /// The image that a container's reference means now. What anybody wrote into a label need not be a reference; that
+    /// is no image then, and no reason to show nothing at all.
+    async fn image_now(&self, listed: &Listed) -> Result<Option<String>, SandboxError> {
+        if listed.not_made.is_some() {
+            return Ok(None);
+        }
+        match self.engine.image(&listed.image).await {
+            Ok(image) => Ok(image.map(|image| image.id)),
+            Err(EngineError::BadValue { .. } | EngineError::Refused { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// As [`Self::list`], with the number of commands that run in each: their inits are asked, all at once.
@@ -182,6 +205,7 @@ impl Sandboxes {
             leases,
             commands: None,
             image_now: None,
+            not_made: not_made(row.labels),
         })
     }
 }

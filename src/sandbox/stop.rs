@@ -1,9 +1,11 @@
 //! Removes sandboxes: one by name, or all of this installation.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::error::SandboxError;
 use super::files::RunId;
+use super::list::not_made;
 use super::record::Record;
 use super::request::SandboxName;
 use super::{ByLink, Sandboxes, ensure::run_of, labels, lease, lock};
@@ -34,6 +36,24 @@ impl Sandboxes {
         self.stop_only(name, None, in_use).await
     }
 
+    /// As [`Self::stop`], and its workspace goes too, under the same lock: whoever opens the sandbox next gets a new one.
+    /// Only for a workspace that creel made and that nobody else has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::stop`], and where the workspace cannot be removed.
+    pub async fn stop_with(
+        &self,
+        name: &SandboxName,
+        in_use: InUse,
+        workspace: Option<&Path>,
+    ) -> Result<bool, SandboxError> {
+        let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
+        let removed = self.stop_locked(name, None, in_use).await?;
+        workspace.map_or(Ok(()), discard)?;
+        Ok(removed)
+    }
+
     /// As [`Self::stop`], and only if the name still belongs to the container `only`: what somebody looked at and
     /// chose, not what came in its place.
     ///
@@ -47,6 +67,15 @@ impl Sandboxes {
         in_use: InUse,
     ) -> Result<bool, SandboxError> {
         let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
+        self.stop_locked(name, only, in_use).await
+    }
+
+    async fn stop_locked(
+        &self,
+        name: &SandboxName,
+        only: Option<&str>,
+        in_use: InUse,
+    ) -> Result<bool, SandboxError> {
         let Some(facts) = self.engine.inspect(name.as_str()).await? else {
             self.forget_removed(name).await?;
             return Ok(false);
@@ -120,13 +149,26 @@ impl Sandboxes {
         self.layout.forget(name, run.as_ref())
     }
 
-    /// Refuses a container of somebody else.
+    /// Refuses a container of somebody else, also one that only carries our label.
     pub(super) fn own(&self, facts: &ContainerFacts) -> Result<(), SandboxError> {
         let owner = match facts.labels.get(labels::INSTALLATION) {
-            Some(owner) if owner == self.installation.as_str() => return Ok(()),
+            Some(owner) if owner == self.installation.as_str() => match not_made(&facts.labels) {
+                None => return Ok(()),
+                Some(why) => format!("is {why}"),
+            },
             Some(other) => format!("belongs to installation {}", other.escape_debug()),
             None => "carries no installation label".to_owned(),
         };
         Err(SandboxError::Foreign { name: facts.name.clone(), id: facts.id.short().to_owned(), owner })
+    }
+}
+
+/// Removes a directory with everything in it; links in it are removed, not followed.
+fn discard(dir: &Path) -> Result<(), SandboxError> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(SandboxError::io(dir, "remove the workspace")(error))
+        }
+        _ => Ok(()),
     }
 }

@@ -9,6 +9,7 @@
     reason = "helpers of tests: a failure here is a failed test"
 )]
 
+mod direct;
 mod project;
 mod strangers;
 mod yaml;

@@ -4,7 +4,9 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "runs creel and the docker client, as a person does")]
 
+mod foreign;
 mod home;
+mod library;
 mod options;
 mod prune;
 mod recreate;

@@ -8,6 +8,7 @@ use crate::client::{Runtime, SandboxOptions, inventory};
 use crate::error::Failure;
 use crate::runner::Transport;
 use crate::sandbox::{Sandboxes, told};
+use crate::shown::one_line;
 
 pub(super) async fn run(
     sandboxes: &Sandboxes,
@@ -31,9 +32,10 @@ fn text(all: &[Runtime]) {
         return print::line("no sandboxes");
     }
     for one in all {
-        print::line(&one.listed.name);
+        // Names, states and labels are the engine's words, and whoever made a container chose its labels.
+        print::line(&one_line(&one.listed.name));
         for (label, value) in rows(one) {
-            print::line(&format!("  {label:<9} {value}"));
+            print::line(&format!("  {label:<9} {}", one_line(&value)));
         }
         print::line("");
     }
@@ -49,6 +51,12 @@ fn text(all: &[Runtime]) {
 /// What a person wants to know first comes first.
 fn rows(one: &Runtime) -> Vec<(&'static str, String)> {
     let listed = &one.listed;
+    if let Some(why) = &listed.not_made {
+        let session = ("session", listed.session_key.clone());
+        let mut rows = vec![("status", listed.status.clone()), ("foreign", why.clone())];
+        rows.extend(Some(session).filter(|(_, key)| !key.is_empty()));
+        return rows;
+    }
     let proof = if listed.proven { "proven" } else { "not proven" };
     let status = if listed.running { format!("running, {proof}") } else { listed.status.clone() };
     let image = match (one.image_match, listed.image_match) {

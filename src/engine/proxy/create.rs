@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::json::{Body, text_map, texts};
-use super::{CLIENT_LABEL, Denial, Rules, is_clean};
+use super::{Denial, Rules, forms, is_clean};
 use crate::sandbox::labels;
+
+/// The one option that every sandbox has, in the one form that creel writes.
+const NO_NEW_PRIVILEGES: &str = "no-new-privileges";
 
 /// A container as it is forwarded, and what it mounts.
 #[derive(Debug)]
@@ -21,7 +24,9 @@ pub(super) struct Create {
 /// Judges the body of a create call: what creel asks for is let through, and nothing that is weaker.
 pub(super) fn container(text: &[u8], rules: &Rules, installation: &str) -> Result<Create, Denial> {
     let mut body = Body::parse("container", text)?;
-    body.keep(&["Image", "User", "WorkingDir"], Value::is_string)?;
+    body.form("Image", forms::image)?;
+    body.form("User", forms::user)?;
+    body.form("WorkingDir", forms::workdir)?;
     body.keep(&["Entrypoint", "Cmd", "Env"], texts)?;
     body.keep(&["AttachStdin", "OpenStdin", "StdinOnce", "Tty"], Value::is_boolean)?;
     body.keep(&["StopTimeout"], Value::is_u64)?;
@@ -29,8 +34,11 @@ pub(super) fn container(text: &[u8], rules: &Rules, installation: &str) -> Resul
     if labels.get(labels::INSTALLATION).and_then(Value::as_str) != Some(installation) {
         return Err(body.denied("Labels", "do not name the installation that this proxy serves"));
     }
-    if labels.get(CLIENT_LABEL).is_some() {
-        return Err(body.denied("Labels", "claim that the sandbox is creel itself"));
+    // Other programs on the host act on labels: they route to a container, schedule in it, remove it.
+    let strange =
+        labels.as_object().into_iter().flatten().find(|(name, _)| !labels::ALL.contains(&name.as_str()));
+    if let Some((name, _)) = strange {
+        return Err(body.denied("Labels", &format!("hold {name:?}, which is not a label of creel's")));
     }
     body.put("Labels", labels);
     let host = body.take("HostConfig").unwrap_or_default();
@@ -42,8 +50,9 @@ pub(super) fn container(text: &[u8], rules: &Rules, installation: &str) -> Resul
 /// Isolation, mounts, limits. What makes a sandbox one must be asked for; what opens it is not known here.
 fn host_config(mut host: Body, rules: &Rules) -> Result<(Value, Vec<PathBuf>), Denial> {
     host.keep(&["ReadonlyRootfs", "Init"], Value::is_boolean)?;
-    host.keep(&["Dns", "ExtraHosts"], texts)?;
-    host.keep(&["Tmpfs"], text_map)?;
+    host.forms("Dns", forms::address)?;
+    host.forms("ExtraHosts", forms::host_entry)?;
+    tmpfs(&mut host)?;
     host.keep(&["Memory", "MemorySwap", "NanoCpus"], Value::is_i64)?;
     let network = host.take("NetworkMode").unwrap_or_default();
     if !network.as_str().is_some_and(|name| rules.networks.iter().any(|allowed| allowed == name)) {
@@ -60,7 +69,7 @@ fn host_config(mut host: Body, rules: &Rules) -> Result<(Value, Vec<PathBuf>), D
         return Err(host.denied("PidsLimit", "is missing"));
     }
     host.put("PidsLimit", pids);
-    security(&mut host)?;
+    security(&mut host, &rules.profiles)?;
     let ulimits = host.take("Ulimits").unwrap_or_else(|| Value::Array(Vec::new()));
     host.put("Ulimits", each(ulimits, "Ulimits", ulimit)?);
     let mut sources = Vec::new();
@@ -69,20 +78,37 @@ fn host_config(mut host: Body, rules: &Rules) -> Result<(Value, Vec<PathBuf>), D
     Ok((host.finish()?, sources))
 }
 
-/// `no-new-privileges`, and at most a profile of `AppArmor`. A seccomp profile of the caller's could allow everything.
-fn security(host: &mut Body) -> Result<(), Denial> {
+/// Temporary file systems: place and options.
+fn tmpfs(host: &mut Body) -> Result<(), Denial> {
+    let Some(all) = host.take("Tmpfs") else { return Ok(()) };
+    let sound = |(target, options): (&String, &Value)| {
+        forms::tmpfs_target(target) && options.as_str().is_some_and(forms::tmpfs_options)
+    };
+    if !all.as_object().is_some_and(|all| all.iter().all(sound)) {
+        return Err(host.strange("Tmpfs", &all));
+    }
+    host.put("Tmpfs", all);
+    Ok(())
+}
+
+/// `no-new-privileges`, and at most a profile of `AppArmor` that was named, each exactly as creel writes it. The engine
+/// reads these options generously; a seccomp profile of the caller's could allow everything.
+fn security(host: &mut Body, profiles: &[String]) -> Result<(), Denial> {
     let options = host.take("SecurityOpt").filter(texts).unwrap_or_default();
     let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    if !options.contains(&"no-new-privileges") {
+    if !options.contains(&NO_NEW_PRIVILEGES) {
         return Err(host.denied("SecurityOpt", "lacks no-new-privileges"));
     }
-    let known = |option: &&str| {
-        let profile = option.strip_prefix("apparmor=");
-        *option == "no-new-privileges" || profile.is_some_and(|name| !name.is_empty() && name != "unconfined")
+    let named = |option: &str| {
+        option.strip_prefix("apparmor=").is_some_and(|name| profiles.iter().any(|known| known == name))
     };
-    if let Some(other) = options.iter().find(|option| !known(option)) {
+    if let Some(other) = options.iter().find(|option| **option != NO_NEW_PRIVILEGES && !named(option)) {
         let shown: String = other.chars().take(40).collect();
-        return Err(host.denied("SecurityOpt", &format!("holds {shown:?}, which this proxy does not allow")));
+        let reason = format!("holds {shown:?}, which this proxy does not allow (--apparmor)");
+        return Err(host.denied("SecurityOpt", &reason));
+    }
+    if options.len() > 2 {
+        return Err(host.denied("SecurityOpt", "says something twice"));
     }
     host.put("SecurityOpt", options.into_iter().map(Value::from).collect::<Vec<_>>());
     Ok(())
@@ -104,7 +130,7 @@ fn each(
 
 fn ulimit(entry: Value) -> Result<Value, Denial> {
     let mut body = Body::of("Ulimits", entry)?;
-    body.keep(&["Name"], Value::is_string)?;
+    body.form("Name", forms::limit)?;
     body.keep(&["Soft", "Hard"], Value::is_i64)?;
     body.finish()
 }
@@ -112,7 +138,7 @@ fn ulimit(entry: Value) -> Result<Value, Denial> {
 /// A bind mount below a root.
 fn mount(entry: Value, rules: &Rules, sources: &mut Vec<PathBuf>) -> Result<Value, Denial> {
     let mut body = Body::of("Mounts", entry)?;
-    body.keep(&["Target"], Value::is_string)?;
+    body.form("Target", forms::target)?;
     body.keep(&["ReadOnly"], Value::is_boolean)?;
     match body.take("Type") {
         Some(kind) if kind == "bind" => body.put("Type", kind),
@@ -136,7 +162,8 @@ pub(super) fn exec(text: &[u8]) -> Result<Value, Denial> {
     let mut body = Body::parse("exec", text)?;
     body.keep(&["AttachStdin", "AttachStdout", "AttachStderr", "Tty"], Value::is_boolean)?;
     body.keep(&["Cmd", "Env"], texts)?;
-    body.keep(&["User", "WorkingDir"], Value::is_string)?;
+    body.form("User", forms::user)?;
+    body.form("WorkingDir", forms::workdir)?;
     body.finish()
 }
 
@@ -152,13 +179,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::engine::proxy::{Allowed, CLIENT_LABEL};
     use crate::engine::{ContainerSpec, Limits, Mount, Tmpfs, Ulimit, translate};
+    use crate::paths::DenyEnv;
     use crate::state::StateDir;
 
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
     fn rules() -> Rules {
-        Rules::new(StateDir::at("/s"), vec!["/srv/creel".into()], Vec::new()).unwrap()
+        let allowed = Allowed { roots: vec!["/srv/creel".into()], ..Allowed::default() };
+        Rules::new(StateDir::at("/s"), allowed, DenyEnv::default()).unwrap()
     }
 
     fn spec() -> ContainerSpec {
@@ -232,6 +262,69 @@ mod tests {
             weaken(&mut spec);
             assert!(judge(&body(spec)).is_err(), "{at}");
         }
+    }
+
+    #[test]
+    fn texts_that_the_engine_would_read_generously_are_refused() {
+        type Change = (&'static str, fn(&mut ContainerSpec, &str), &'static [&'static str]);
+        let wrong: [Change; 9] = [
+            (
+                "SecurityOpt",
+                |spec, text| spec.apparmor = Some(text.into()),
+                &[
+                    "unconfined",
+                    " unconfined",
+                    "Unconfined",
+                    ":root:unconfined",
+                    "docker-default ",
+                    "other",
+                    "",
+                ],
+            ),
+            (
+                "NetworkMode",
+                |spec, text| spec.network = text.into(),
+                &["none ", "None", "host", "container:a"],
+            ),
+            ("User", |spec, text| spec.user = Some(text.into()), &[" 0", "0:0:0", "a b"]),
+            ("Image", |spec, text| spec.image = text.into(), &["a b", "../a", " a"]),
+            ("WorkingDir", |spec, text| spec.workdir = text.into(), &["w", "/w/../x"]),
+            (
+                "Target",
+                |spec, text| spec.mounts[0].target = text.into(),
+                &["/", "/proc", "/x/../sys", "/dev/x"],
+            ),
+            ("Tmpfs", |spec, text| spec.tmpfs[0].options = text.into(), &["bind", "rw,shared", "rw, suid"]),
+            ("Dns", |spec, text| spec.dns = vec![text.into()], &["1.1.1.1 ", "a"]),
+            ("ExtraHosts", |spec, text| spec.extra_hosts = vec![text.into()], &["a:b", "a:1.1.1.1\n"]),
+        ];
+        for (key, change, texts) in wrong {
+            for text in texts {
+                let mut spec = spec();
+                change(&mut spec, text);
+                let error = judge(&body(spec)).unwrap_err().to_string();
+                assert!(error.contains(key), "{key} {text:?}: {error}");
+            }
+        }
+        for options in
+            [json!(["no-new-privileges:true"]), json!(["no-new-privileges", "no-new-privileges=false"])]
+        {
+            let mut asked = body(spec());
+            asked["HostConfig"]["SecurityOpt"] = options;
+            assert!(judge(&asked).is_err(), "{asked}");
+        }
+        let mut labelled = spec();
+        labelled.labels.insert("traefik.enable".into(), "true".into());
+        assert!(judge(&body(labelled)).unwrap_err().to_string().contains("traefik.enable"));
+    }
+
+    #[test]
+    fn a_profile_that_was_named_is_let_through() {
+        let profiles = vec!["mine".to_owned()];
+        let allowed = Allowed { roots: vec!["/srv/creel".into()], profiles, ..Allowed::default() };
+        let rules = Rules::new(StateDir::at("/s"), allowed, DenyEnv::default()).unwrap();
+        let asked = body(ContainerSpec { apparmor: Some("mine".into()), ..spec() }).to_string();
+        assert!(container(asked.as_bytes(), &rules, ID).is_ok());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::{CLIENT_LABEL, Denial, Rules};
-use crate::engine::Endpoint;
+use super::{CLIENT_LABEL, Denial, Rules, forms};
 use crate::engine::http::{self, HttpError};
+use crate::engine::{Endpoint, EngineFacts};
 use crate::sandbox::labels;
 
 /// Why a call did not get through.
@@ -15,6 +15,8 @@ use crate::sandbox::labels;
 pub(super) enum Failed {
     /// It is not let through.
     Denied(Denial),
+    /// Too many others are served.
+    Busy,
     /// The engine's own answer to a question about it.
     Answered(u16, String),
     /// The engine cannot be asked.
@@ -58,13 +60,26 @@ pub(super) struct Ours {
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) upstream: Endpoint,
+    /// The version of the engine's API in which it is spoken to, such as `1.41`: creel's own, for every call.
+    version: String,
     pub(super) rules: Rules,
     installation: OnceLock<String>,
 }
 
 impl Gate {
-    pub(super) fn new(upstream: Endpoint, rules: Rules) -> Self {
-        Self { upstream, rules, installation: OnceLock::new() }
+    pub(super) fn new(facts: &EngineFacts, rules: Rules) -> Self {
+        let EngineFacts { endpoint, api_version, .. } = facts;
+        Self {
+            upstream: endpoint.clone(),
+            version: api_version.clone(),
+            rules,
+            installation: OnceLock::new(),
+        }
+    }
+
+    /// A path with the version before it.
+    pub(super) fn versioned(&self, path: &str) -> String {
+        format!("/v{}{path}", self.version)
     }
 
     /// The installation. Its id is read when it is needed first, and then stays: who can change the file later does not
@@ -80,14 +95,15 @@ impl Gate {
         Ok(self.installation.get_or_init(|| id.as_str().to_owned()))
     }
 
-    /// Finds out whose a container is; refuses all others.
+    /// Finds out whose a container is; refuses all others. The engine takes a name, an id or the beginning of one, and
+    /// answers with the id that this call goes on with.
     pub(super) async fn owner(&self, name: &str) -> Result<Owner, Failed> {
         let answer = self.ask(&format!("/containers/{name}/json")).await?;
         let label = |label: &str| answer.pointer(&format!("/Config/Labels/{label}")).and_then(Value::as_str);
         let id = answer.get("Id").and_then(Value::as_str);
-        let plain = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let whole = |id: &&str| forms::full_id(id);
         if label(labels::INSTALLATION) == Some(self.installation()?)
-            && let Some(id) = id.filter(plain)
+            && let Some(id) = id.filter(whole)
         {
             return Ok(Owner::Ours(Ours { id: id.to_owned(), sources: sources(&answer, &self.rules.roots) }));
         }
@@ -105,19 +121,19 @@ impl Gate {
         }
     }
 
-    /// The container of a command.
-    pub(super) async fn exec_is_ours(&self, exec: &str) -> Result<(), Failed> {
+    /// The full id of a command in one of our containers.
+    pub(super) async fn our_exec(&self, exec: &str) -> Result<String, Failed> {
         let answer = self.ask(&format!("/exec/{exec}/json")).await?;
-        let container = answer.get("ContainerID").and_then(Value::as_str).unwrap_or_default();
-        let plain = !container.is_empty() && container.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !plain {
+        let id = |key: &str| answer.get(key).and_then(Value::as_str).filter(|id| forms::full_id(id));
+        let (Some(exec), Some(container)) = (id("ID"), id("ContainerID")) else {
             return Err(Failed::Engine("the engine names no container".to_owned()));
-        }
-        self.ours(container).await.map(drop)
+        };
+        self.ours(container).await?;
+        Ok(exec.to_owned())
     }
 
     async fn ask(&self, path: &str) -> Result<Value, Failed> {
-        let answer = http::get(&self.upstream, path).await?;
+        let answer = http::get(&self.upstream, &self.versioned(path)).await?;
         if !answer.status.is_success() {
             return Err(Failed::Answered(answer.status.as_u16(), answer.message()));
         }

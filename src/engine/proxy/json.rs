@@ -54,6 +54,34 @@ impl Body {
         Ok(())
     }
 
+    /// Keeps a text that has a form; an empty one says nothing.
+    pub(super) fn form(&mut self, key: &str, fits: fn(&str) -> bool) -> Result<(), Denial> {
+        let Some(value) = self.take(key).filter(|value| value != "") else { return Ok(()) };
+        if !value.as_str().is_some_and(fits) {
+            return Err(self.strange(key, &value));
+        }
+        self.put(key, value);
+        Ok(())
+    }
+
+    /// Keeps a list of texts that have a form.
+    pub(super) fn forms(&mut self, key: &str, fits: fn(&str) -> bool) -> Result<(), Denial> {
+        let Some(value) = self.take(key) else { return Ok(()) };
+        let wrong = |items: &Vec<Value>| items.iter().find(|item| !item.as_str().is_some_and(fits)).cloned();
+        match value.as_array().map(wrong) {
+            Some(None) => self.put(key, value),
+            Some(Some(wrong)) => return Err(self.strange(key, &wrong)),
+            None => return Err(self.strange(key, &value)),
+        }
+        Ok(())
+    }
+
+    /// The refusal of a value that creel would write otherwise.
+    pub(super) fn strange(&self, key: &str, value: &Value) -> Denial {
+        let shown: String = value.to_string().chars().take(60).collect();
+        self.denied(key, &format!("holds {shown}, which is not in a form that creel sends"))
+    }
+
     /// A refusal that names the key.
     pub(super) fn denied(&self, key: &str, reason: &str) -> Denial {
         Denial::new(format!("{}.{key} {reason}", self.name))

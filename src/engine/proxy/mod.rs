@@ -6,59 +6,103 @@
 //! | `route` | method, path and query → one known call; pure |
 //! | `create` | the bodies of calls that make something; pure |
 //! | `json` | reading these bodies strictly; pure |
+//! | `forms` | the forms of texts in both; pure |
+//! | `filters` | filters of lists and of news; pure |
 //! | `host` | sources of mounts, as this process sees them |
+//! | `places` | where roots and sockets may be |
 //! | `gate` | whose container it is |
-//! | `serve` | connections |
+//! | `pass` | one call: read, judged, forwarded |
+//! | `crowd` | how many wait and how many are served |
+//! | `socket`, `serve` | connections |
 //!
 //! Everything that is not known is refused: calls, parameters, keys, values. What is let through is written anew from
 //! what was understood, so that the engine cannot understand something else.
 
 mod create;
+mod crowd;
+mod error;
+mod filters;
+mod forms;
 mod gate;
 mod host;
 mod json;
+mod pass;
+mod places;
 mod route;
 mod serve;
+mod socket;
 
 use std::path::{Path, PathBuf};
 
+pub use error::ProxyError;
+pub use places::follows_links;
 pub use serve::serve;
 
-use crate::error::{Diagnose, Report};
-use crate::paths::lexical;
+use crate::paths::{DenyEnv, lexical};
 use crate::state::StateDir;
 
 /// Label of a container in which creel runs behind a proxy: it may learn where its own mounts come from.
 pub const CLIENT_LABEL: &str = "creel.client";
 
+/// The profile of `AppArmor` that every sandbox may have: the engine's own.
+const ENGINES_PROFILE: &str = "docker-default";
+
+/// What sandboxes may have, beside what they always may.
+#[derive(Debug, Clone, Default)]
+pub struct Allowed {
+    /// Directories of the host below which a sandbox may mount.
+    pub roots: Vec<PathBuf>,
+    /// Network modes, beside `none`.
+    pub networks: Vec<String>,
+    /// Profiles of `AppArmor`, beside the engine's own.
+    pub profiles: Vec<String>,
+}
+
 /// What a proxy lets through.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// Where the installation's id is; only its containers are let through.
-    pub state: StateDir,
+    pub(super) state: StateDir,
     /// Directories of the host below which a sandbox may mount.
-    pub roots: Vec<PathBuf>,
+    pub(super) roots: Vec<PathBuf>,
     /// Network modes that a sandbox may have.
-    pub networks: Vec<String>,
+    pub(super) networks: Vec<String>,
+    /// Profiles of `AppArmor` that a sandbox may have.
+    pub(super) profiles: Vec<String>,
+    /// What the places on the host are that no sandbox gets.
+    pub(super) deny: DenyEnv,
 }
 
 impl Rules {
-    /// Checks the roots. No network is allowed but `none`, unless named.
+    /// Checks what is allowed, as far as its text tells; [`serve`] looks at the places. No network is allowed but `none`,
+    /// unless named.
     ///
     /// # Errors
     ///
-    /// [`ProxyError::Root`] for a root that is relative, not clean, or the whole host.
-    pub fn new(state: StateDir, roots: Vec<PathBuf>, networks: Vec<String>) -> Result<Self, ProxyError> {
+    /// [`ProxyError::Root`] for a root that is relative, not clean, or the whole host; [`ProxyError::Network`] and
+    /// [`ProxyError::Profile`] for a name that opens the host.
+    pub fn new(state: StateDir, allowed: Allowed, deny: DenyEnv) -> Result<Self, ProxyError> {
+        let Allowed { roots, networks, profiles } = allowed;
         let clean = |root: &Path| root.to_str().is_some_and(|text| lexical::absolute(text) && is_clean(text));
         if let Some(root) = roots.iter().find(|root| !clean(root)) {
             return Err(ProxyError::Root { root: root.clone() });
         }
-        let shares = |name: &str| name == "host" || name.contains(':') || name.is_empty();
+        let shares = |name: &str| name.eq_ignore_ascii_case("host") || !forms::name(name);
         if let Some(name) = networks.iter().find(|name| shares(name)) {
             return Err(ProxyError::Network { name: name.clone() });
         }
+        if let Some(name) = profiles.iter().find(|name| !forms::profile(name)) {
+            return Err(ProxyError::Profile { name: name.clone() });
+        }
         let networks = std::iter::once("none".to_owned()).chain(networks).collect();
-        Ok(Self { state, roots, networks })
+        let profiles = std::iter::once(ENGINES_PROFILE.to_owned()).chain(profiles).collect();
+        Ok(Self { state, roots, networks, profiles, deny })
+    }
+
+    /// The roots in which links are followed. Who can write there and has the proxy's socket can, with patience, mount
+    /// any directory of the host: the engine looks the path up once more after the proxy has looked.
+    pub fn roots_with_links(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(PathBuf::as_path).filter(|root| follows_links(root))
     }
 }
 
@@ -79,78 +123,28 @@ impl Denial {
     }
 }
 
-/// Why a proxy does not serve.
-#[derive(Debug, thiserror::Error)]
-pub enum ProxyError {
-    /// A root that allows too much or nothing.
-    #[error("{} is no root for mounts", root.display())]
-    Root {
-        /// As given.
-        root: PathBuf,
-    },
-    /// A network mode that shares another's network.
-    #[error("network {name:?} is not one that sandboxes may have")]
-    Network {
-        /// As given.
-        name: String,
-    },
-    /// The socket cannot be made.
-    #[error("{path}: {action}: {source}")]
-    Socket {
-        /// Its path.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
-    /// Somebody else listens there.
-    #[error("{path}: somebody listens there already")]
-    Taken {
-        /// The socket.
-        path: PathBuf,
-    },
-}
-
-impl Diagnose for ProxyError {
-    fn report(&self) -> Report {
-        let (code, rule, fix) = match self {
-            Self::Root { .. } => (
-                "CRL-PROXY-001",
-                "--root",
-                "name an absolute directory below /, without `.`, `..` or a slash at its end".to_owned(),
-            ),
-            Self::Network { .. } => (
-                "CRL-PROXY-002",
-                "--network",
-                "name a network of the engine; never the host's, and never another container's".to_owned(),
-            ),
-            Self::Socket { path, .. } => {
-                ("CRL-PROXY-003", "--listen", format!("make the directory of {} writable", path.display()))
-            }
-            Self::Taken { .. } => {
-                ("CRL-PROXY-004", "--listen", "stop the other proxy, or listen elsewhere".to_owned())
-            }
-        };
-        Report { code, message: self.to_string(), rule: Some(rule.to_owned()), fix }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn rules_that_allow_the_host_are_no_rules() {
-        let rules = |root: &str, network: &str| {
-            Rules::new(StateDir::at("/s"), vec![root.into()], vec![network.to_owned()])
+        let all = |root: &str, network: &str, profile: &str| {
+            let (roots, networks) = (vec![root.into()], vec![network.to_owned()]);
+            let allowed = Allowed { roots, networks, profiles: vec![profile.to_owned()] };
+            Rules::new(StateDir::at("/s"), allowed, DenyEnv::default())
         };
+        let rules = |root: &str, network: &str| all(root, network, "mine");
         assert_eq!(rules("/srv/creel", "bridge").unwrap().networks, ["none", "bridge"]);
         for root in ["/", "", "srv", "/srv/", "/srv/../etc", "/srv//x", "/srv/."] {
             assert!(matches!(rules(root, "bridge"), Err(ProxyError::Root { .. })), "{root}");
         }
-        for network in ["host", "container:x", "ns:/proc/1/ns/net", ""] {
+        for network in ["host", "HOST", " host", "container:x", "ns:/proc/1/ns/net", ""] {
             assert!(matches!(rules("/srv", network), Err(ProxyError::Network { .. })), "{network}");
+        }
+        for profile in ["unconfined", "Unconfined", " unconfined", ":root:unconfined", ""] {
+            let wrong = all("/srv", "bridge", profile);
+            assert!(matches!(wrong, Err(ProxyError::Profile { .. })), "{profile}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Method, path and query → one of the calls that creel makes. Pure.
 
-use super::Denial;
+use super::{Denial, filters, forms};
 
 /// A call that may be let through, once it is known whose container it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,14 +43,13 @@ pub(super) enum ExecAct {
     Other,
 }
 
-/// A call with the request that it is forwarded as: version, path and query.
+/// A call with the request that it is forwarded as: path and query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     /// What it is.
     pub(super) call: Call,
-    /// `/v1.41`, or nothing.
-    pub(super) version: String,
-    /// Path without the version.
+    /// Path without the version: which one the engine is spoken to in is not the caller's choice. An older one has
+    /// weaker defaults.
     pub(super) path: String,
     /// Query with its names checked; the filters are in [`Call`].
     pub(super) query: Vec<(String, String)>,
@@ -59,7 +58,7 @@ pub(super) struct Route {
 /// Finds the call. Letters of paths are compared exactly: who writes them otherwise is not creel.
 pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Result<Route, Denial> {
     let unknown = || Denial::new(format!("{method} {path} is not a call that sandboxes need"));
-    let (version, rest) = split_version(path);
+    let rest = without_version(path);
     let parts: Vec<&str> = rest.strip_prefix('/').ok_or_else(unknown)?.split('/').collect();
     let pairs = pairs(query.unwrap_or_default())?;
     let filters = pairs.iter().find(|(name, _)| name == "filters").map(|(_, value)| value.clone());
@@ -79,7 +78,7 @@ pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Result<Rou
         ("GET", ["events"]) => {
             (Call::Events(filters.clone().unwrap_or_default()), &["filters", "since", "until"])
         }
-        ("POST", ["containers", "create"]) => (Call::Create, &["name", "platform"]),
+        ("POST", ["containers", "create"]) => (Call::Create, &["name"]),
         ("GET", ["containers", id, "json"]) => (container(id, Act::Inspect)?, &["size"]),
         ("POST", ["containers", id, "attach"]) => (container(id, Act::Attach)?, &["stream", "stdin"]),
         ("GET", ["containers", id, "logs"]) => (
@@ -105,37 +104,37 @@ pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Result<Rou
                 "parameter {name} of {method} {path} is not one that sandboxes need"
             )));
         }
+        if !value.is_empty() && forms::parameter(name, value) == Some(false) {
+            return Err(Denial::new(format!(
+                "parameter {name} of {method} {path} is not in a form that creel sends"
+            )));
+        }
     }
     let query = pairs.into_iter().filter(|(name, value)| !value.is_empty() && name != "filters").collect();
-    let mut route = Route { call, version: version.to_owned(), path: rest.to_owned(), query };
+    let mut route = Route { call, path: rest.to_owned(), query };
     if matches!(route.call, Call::Look)
         && let Some(filters) = filters
     {
-        // Images: nothing in them is anybody's.
-        route.query.push(("filters".to_owned(), filters));
+        route.query.push(("filters".to_owned(), filters::images(&filters)?));
     }
     Ok(route)
 }
 
-/// `/v1.41` and the rest.
-fn split_version(path: &str) -> (&str, &str) {
+/// What follows `/v1.41`.
+fn without_version(path: &str) -> &str {
     let number = |text: &str| !text.is_empty() && text.len() < 4 && text.bytes().all(|b| b.is_ascii_digit());
     let end = path.get(1..).and_then(|rest| rest.find('/')).map_or(path.len(), |at| at + 1);
     let (first, rest) = path.split_at_checked(end).unwrap_or((path, ""));
     let version = first.strip_prefix("/v").and_then(|version| version.split_once('.'));
     match version {
-        Some((major, minor)) if number(major) && number(minor) => (first, rest),
-        _ => ("", path),
+        Some((major, minor)) if number(major) && number(minor) => rest,
+        _ => path,
     }
 }
 
 /// A name or id of a container or command. It cannot be one of the engine's own words.
 fn name(text: &str) -> Result<String, Denial> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    let valid = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
-        && text.bytes().all(plain)
-        && text.len() <= 256
-        && !matches!(text, "json" | "create" | "prune");
+    let valid = forms::name(text) && !matches!(text, "json" | "create" | "prune");
     if valid { Ok(text.to_owned()) } else { Err(Denial::new(format!("{text:?} is not a name or id"))) }
 }
 
@@ -257,8 +256,20 @@ mod tests {
             ("POST", "/v1.41/containers/box/attach?stream=1&stdin=1&logs=1"),
             ("POST", "/v1.41/containers/box/start?checkpoint=x"),
             ("GET", "/v1.41/containers/json?filters=%zz"),
+            ("GET", "/v1.41/images/json?filters=%7B%22x%22%3A%5B%22a%22%5D%7D"),
+            ("POST", "/v1.41/containers/create?name=cafe"),
+            ("POST", "/v1.41/containers/create?name=box&platform=linux"),
+            ("POST", "/v1.41/containers/box/rename?name=0a1b2c3d4e5f"),
+            ("GET", "/v1.41/containers/box/logs?stdout=yes"),
         ] {
             assert!(call(method, path).is_err(), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_not_the_callers() {
+        for path in ["/info", "/v1.12/info", "/v1.41/info", "/v9.999/info"] {
+            assert_eq!(route("GET", path, None).unwrap().path, "/info", "{path}");
         }
     }
 
