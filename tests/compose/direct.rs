@@ -128,7 +128,11 @@ fn now() -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut all, byte| {
+        write!(all, "%{byte:02X}").unwrap();
+        all
+    })
 }
 
 /// The engine takes the beginning of an id for every id and every name that begins so.
@@ -285,7 +289,7 @@ fn refused(state: &Path, root: &Path, listen: &Path) -> String {
         .env("CREEL_STATE_DIR", state)
         .output()
         .unwrap();
-    assert_eq!(done.status.code(), Some(125), "{root:?} {listen:?}: {done:?}");
+    assert_eq!(done.status.code(), Some(125), "{} {}: {done:?}", root.display(), listen.display());
     String::from_utf8(done.stderr).unwrap()
 }
 
