@@ -261,8 +261,19 @@ impl Source {
 pub fn obtain(reference: &str) -> String {
     match Recipe::of_reference(reference) {
         Some(recipe) => format!("creel images build {}", recipe.name()),
-        None => format!("creel images pull {reference}, or name another image"),
+        None => match of_repository(reference) {
+            Some(recipe) => format!("creel images build {} --tag {reference}", recipe.name()),
+            None => format!("creel images pull {reference}, or name another image"),
+        },
     }
+}
+
+/// The recipe of an image of creel's own with another tag: no registry has it.
+fn of_repository(reference: &str) -> Option<Recipe> {
+    let (repository, _) = reference.rsplit_once(':')?;
+    Recipe::ALL
+        .into_iter()
+        .find(|recipe| recipe.default_reference().rsplit_once(':').is_some_and(|(own, _)| own == repository))
 }
 
 #[cfg(test)]
