@@ -88,6 +88,8 @@ pub(super) struct Daemon {
     /// Supervisors of forgotten commands whose background processes were to be left alone. Without its socket a
     /// supervisor ends what is below it.
     pub(super) kept: Vec<(Pid, OwnedFd)>,
+    /// How many children of PID 1 have ended.
+    pub(super) reaped: u64,
     /// The engine wants the sandbox to end; when it ends at the latest.
     pub(super) stopping: Option<Instant>,
     /// What proves this init to a host that the kernel tells nothing about its peers.
@@ -120,6 +122,7 @@ impl Daemon {
             next_key: 0,
             spares: Spares::default(),
             kept: Vec::new(),
+            reaped: 0,
             stopping: None,
             secret: None,
             idle,

@@ -45,6 +45,7 @@ impl Daemon {
     }
 
     fn on_child(&mut self, pid: Pid, status: i32, usage: Usage, now: Instant) {
+        self.reaped = self.reaped.wrapping_add(1);
         if self.spares.remove(pid) {
             return;
         }
@@ -135,7 +136,13 @@ impl Daemon {
         if !self.commands.values().any(due) {
             return;
         }
+        self.reap();
+        let reaped = self.reaped;
         let table = tree::all();
+        self.reap();
+        // What lives through the whole look is seen. What forks and ends meanwhile can be on neither side of it, but its
+        // end comes to PID 1: then an empty look proves nothing, and another follows.
+        let still = self.reaped == reaped;
         let supervisors: Vec<Pid> = self
             .commands
             .values()
@@ -150,8 +157,8 @@ impl Daemon {
                 let _ = kill(*pid, Signal::SIGKILL);
             }
             let until = command.lost.map_or(now, |(_, until)| until);
-            if found.is_empty() || now >= until {
-                let proven = found.is_empty();
+            let proven = found.is_empty() && still;
+            if proven || now >= until {
                 command.conclude(Done { termed: 0, killed: command.killed_when_lost, proven }, now);
                 command.lost = Some((until, until));
             } else {
