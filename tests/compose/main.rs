@@ -10,6 +10,7 @@
 )]
 
 mod direct;
+mod exchange;
 mod project;
 mod strangers;
 mod yaml;
