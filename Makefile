@@ -1,8 +1,9 @@
 # Plain `make` lists the targets. Each only calls cargo or creel.
 
 PREFIX ?= /usr/local
-CREEL := target/release/creel
-INIT := target/init/init/creel-init
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+CREEL := $(TARGET)/release/creel
+INIT := $(TARGET)/init/init/creel-init
 RUNNER := $(if $(shell cargo nextest --version 2>/dev/null),nextest run,test --lib --bins --tests)
 
 .DEFAULT_GOAL := help
@@ -12,22 +13,22 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 engine: build ## Find a container engine, or install and start one
-	$(CREEL) engine up
+	"$(CREEL)" engine up
 
 images: engine ## Build creel's images, without a registry
-	$(CREEL) images build
+	"$(CREEL)" images build
 
 init: ## Build the static PID 1 of sandboxes
-	cargo rustc --profile init --no-default-features --bin creel-init --target-dir target/init -- -C target-feature=+crt-static
+	cargo rustc --profile init --no-default-features --bin creel-init --target-dir "$(TARGET)/init" -- -C target-feature=+crt-static
 
 build: init ## Build creel and creel-init
 	cargo build --release
 
 run: engine ## Show what creel does
-	$(CREEL) demo
+	"$(CREEL)" demo
 
 test: engine ## Run every test, against the real engine
-	$(CREEL) images build minimal
+	"$(CREEL)" images build minimal
 	cargo $(RUNNER)
 	cargo test --doc
 
@@ -52,8 +53,8 @@ docs: ## Build the API documentation
 	cargo doc --no-deps
 
 install: build ## Install below PREFIX (/usr/local)
-	install -D -m 755 $(CREEL) $(DESTDIR)$(PREFIX)/bin/creel
-	install -D -m 755 $(INIT) $(DESTDIR)$(PREFIX)/libexec/creel/creel-init
+	install -D -m 755 "$(CREEL)" "$(DESTDIR)$(PREFIX)/bin/creel"
+	install -D -m 755 "$(INIT)" "$(DESTDIR)$(PREFIX)/libexec/creel/creel-init"
 
 ci: ## What continuous integration runs
 	bash .ci/run

@@ -10,13 +10,15 @@
 //! | `engine` | the only module that speaks to a container engine |
 //! | `sandbox` | spec, identity, create, adopt, prove; a file per operation |
 //! | `runner` | spawn under a permit, over init or over the engine's exec API |
-//! | `approvals` | decides; the only maker of a permit |
+//! | `approvals` | the machine's document, the policy that holds, and the only maker of a permit |
+//! | `shell` | what a command would really run; pure |
 //! | `policy` | which tools a session has, the gates of elevated; pure |
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
 //! | `session` | session keys |
 //! | `doctor` | what is wrong and what helps; the boundary tried in a fresh sandbox |
 //! | `audit` | what the configuration opens |
+//! | `process` | terminal input as bytes, output as a screen; pure |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
 //! | `keeper` | the process that keeps pools filled |
@@ -26,7 +28,8 @@
 //!
 //! # Invariants
 //!
-//! 1. `wire`, `policy` and the decisions take values and return values: no clock, network, files or environment.
+//! 1. `wire`, `policy`, `process`, `shell` and the decisions take values and return values: no clock, network, files or
+//!    environment.
 //! 2. No permit, no spawn: `runner` takes a `Permit`, which only `approvals` can make.
 //! 3. Only `engine` speaks to the engine, only `cli` prints, only `sys` is unsafe.
 //! 4. What comes out of a sandbox is hostile: it enters through `wire`, bounded.
@@ -66,12 +69,15 @@ pub mod paths;
 #[cfg(feature = "host")]
 pub mod policy;
 #[cfg(feature = "host")]
+pub mod process;
+#[cfg(feature = "host")]
 pub mod runner;
 #[cfg(feature = "host")]
 pub mod sandbox;
 #[cfg(feature = "host")]
 pub mod session;
 #[cfg(feature = "host")]
+pub mod shell;
 pub mod shown;
 #[cfg(feature = "host")]
 pub mod state;

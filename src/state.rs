@@ -22,6 +22,14 @@ pub enum StateError {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// One of creel's own directories is a link or a file: what is below it belongs to somebody else.
+    #[error("{path} is no directory of creel's own: it is a {kind}")]
+    NotOwn {
+        /// The path concerned.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
     /// The installation file holds something else than 32 hex digits.
     #[error("{path} does not hold an installation id")]
     BadInstallation {
@@ -39,6 +47,13 @@ impl Diagnose for StateError {
             Self::Io { path, .. } => (
                 "CRL-STATE-002",
                 format!("make {} writable for this user, or set CREEL_STATE_DIR elsewhere", path.display()),
+            ),
+            Self::NotOwn { path, .. } => (
+                "CRL-STATE-004",
+                format!(
+                    "remove {}, creel makes it anew; only the state directory itself may be a link",
+                    path.display()
+                ),
             ),
             Self::BadInstallation { path } => (
                 "CRL-STATE-003",
@@ -112,10 +127,18 @@ impl StateDir {
         &self.root
     }
 
-    /// creel's own files; made on demand with mode 0700.
+    /// creel's own files; made on demand with mode 0700. No part of the way below the state directory is a link: creel
+    /// removes and changes what it finds there.
     pub fn own(&self, part: &str) -> Result<PathBuf, StateError> {
-        let path = self.root.join("creel").join(part);
-        make_dir(&path)?;
+        let mut path = self.root.clone();
+        for name in &Path::new("creel").join(part) {
+            path.push(name);
+            match own_dir(&path) {
+                Ok(true) => {}
+                Ok(false) => make_dir(&path)?,
+                Err(kind) => return Err(StateError::NotOwn { path, kind }),
+            }
+        }
         Ok(path)
     }
 
@@ -137,6 +160,16 @@ impl StateDir {
             source,
         })?;
         InstallationId::parse(&text).ok_or(StateError::BadInstallation { path })
+    }
+}
+
+/// True for a directory, false for nothing; else what it is.
+pub(crate) fn own_dir(path: &Path) -> Result<bool, &'static str> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => Ok(true),
+        Ok(meta) if meta.is_symlink() => Err("link"),
+        Ok(_) => Err("file"),
+        Err(_) => Ok(false),
     }
 }
 
@@ -189,6 +222,27 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_below_the_state_directory_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, victim) = (dir.path().join("real"), dir.path().join("victim"));
+        std::fs::create_dir_all(victim.join("run/0123456789abcdef")).unwrap();
+        std::fs::create_dir(&real).unwrap();
+        let link = dir.path().join("state");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let state = StateDir::at(&link);
+        assert!(state.own("a/b").unwrap().is_dir(), "the state directory itself may be a link");
+        std::os::unix::fs::symlink(victim.join("run"), real.join("creel/run")).unwrap();
+        std::fs::write(real.join("creel/file"), "").unwrap();
+        for (part, at) in [("run", "creel/run"), ("run/x", "creel/run"), ("file", "creel/file")] {
+            let error = state.own(part).unwrap_err();
+            assert!(matches!(&error, StateError::NotOwn { path, .. } if path.ends_with(at)), "{error}");
+        }
+        std::fs::remove_dir_all(real.join("creel")).unwrap();
+        std::os::unix::fs::symlink(&victim, real.join("creel")).unwrap();
+        assert!(state.own("").is_err() && state.own("run").is_err() && state.installation().is_err());
+    }
 
     #[test]
     fn order_of_variables() {

@@ -96,6 +96,22 @@ impl Home {
         path
     }
 
+    /// A second name for the denied store, which nobody can write to.
+    async fn mount_store(&mut self, point: &Path) {
+        let store = self.path("home/.ssh");
+        let done =
+            host_tool("mount").args(["--bind", "-o", "ro"]).arg(store).arg(point).output().await.unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        self.mounted.push(point.to_owned());
+    }
+
+    async fn umount(&mut self) {
+        for path in std::mem::take(&mut self.mounted) {
+            let done = host_tool("umount").arg("-l").arg(path).output().await.unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+    }
+
     fn options(&self, sandbox: &str, binds: &str) -> SandboxOptions {
         let text = format!(
             "{{agents: {{defaults: {{workspace: '{}', sandbox: {{scope: 'session', {sandbox} docker: {{image: \
@@ -270,12 +286,9 @@ async fn exchanged_between_validation_and_start() {
         let id = StateDir::at(home.path("s")).installation().unwrap();
         let name = format!("creel-race-{}-{}", target.len(), id.short());
         request.name = creel::sandbox::SandboxName::parse(&name).unwrap();
-        let init = creel::sandbox::locate_and_install(
-            home.sandboxes.layout(),
-            std::env::var("CREEL_INIT").ok().as_deref(),
-            &std::env::current_exe().unwrap(),
-        )
-        .expect("run `make init` first");
+        let search = creel::sandbox::InitSearch::from_process(|name| std::env::var(name).ok());
+        let init = creel::sandbox::locate_and_install(home.sandboxes.layout(), &search)
+            .expect("run `make init` first");
         renameat_with(CWD, &source, CWD, &link, RenameFlags::EXCHANGE).unwrap();
         let error = home.sandboxes.ensure(&request, &init, &creel::sandbox::ByLink).await.unwrap_err();
         let report = creel::error::Diagnose::report(&error);
@@ -284,5 +297,39 @@ async fn exchanged_between_validation_and_start() {
         assert_eq!(home.sandboxes.list().await.unwrap(), []);
         renameat_with(CWD, &source, CWD, &link, RenameFlags::EXCHANGE).unwrap();
         std::fs::remove_file(&link).unwrap();
+    }
+}
+
+/// Below a writable bind, and below the workspace: mounted after the validation, before anything is made.
+#[tokio::test]
+async fn something_denied_is_mounted_between_validation_and_start() {
+    let mut home = Home::new().await;
+    let source = home.marked("ws/source", "right");
+    let (bound, own) = (source.join("in"), home.path("ws/in"));
+    for dir in [&bound, &own] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    for (at, (point, options, seen)) in
+        [(&bound, "", "/in"), (&bound, ":ro", "/in"), (&own, "", "/workspace/in")].into_iter().enumerate()
+    {
+        let asked = home.options("workspaceAccess: 'rw',", &bind(&source, options));
+        let mut request = asked.preview().unwrap().request;
+        let id = StateDir::at(home.path("s")).installation().unwrap();
+        let name = format!("creel-race-between-{at}-{}", id.short());
+        request.name = creel::sandbox::SandboxName::parse(&name).unwrap();
+        let search = creel::sandbox::InitSearch::from_process(|name| std::env::var(name).ok());
+        let init = creel::sandbox::locate_and_install(home.sandboxes.layout(), &search)
+            .expect("run `make init` first");
+        home.mount_store(point).await;
+        let error = home.sandboxes.ensure(&request, &init, &creel::sandbox::ByLink).await.unwrap_err();
+        home.umount().await;
+        let report = creel::error::Diagnose::report(&error);
+        assert_eq!(report.code, "CRL-SANDBOX-021", "{report}");
+        let store = home.path("home/.ssh");
+        // The bind's source lies in the workspace: the engine's order tells which of both is found first.
+        for part in [seen, store.to_str().unwrap()] {
+            assert!(report.message.contains(part), "{part} in {report}");
+        }
+        assert_eq!(home.sandboxes.list().await.unwrap(), []);
     }
 }

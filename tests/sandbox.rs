@@ -229,21 +229,55 @@ async fn a_swapped_bind_source_is_refused() {
 
 #[tokio::test]
 async fn a_writable_mount_below_a_read_only_bind_is_refused() {
-    let home = Home::new().await;
+    let mut home = Home::new().await;
     let mut request = home.request("below");
-    // Every machine has writable file systems mounted below this directory (`pts`, `shm`), and no privilege is
-    // needed to find them. The validation of binds, which forbids it, comes before this module.
-    request.binds = vec![bind(Path::new("/dev"), "/data", true)];
+    let source = home.dir.path().join("source");
+    let below = source.join("in");
+    std::fs::create_dir_all(&below).unwrap();
+    home.mount_tmpfs(&below).await;
+    request.binds = vec![bind(&source, "/data", true)];
     let error = home.ensure(&request).await.unwrap_err();
     assert!(
         matches!(&error, SandboxError::NotEnforced { gaps, .. } if gaps[0].rule == Rule::Submounts),
         "{error}"
     );
-    assert!(error.to_string().contains("/data/pts"), "{error}");
+    assert!(error.to_string().contains("/data/in"), "{error}");
     assert_eq!((home.count().await, home.runs()), (0, 0));
     request.allow_unenforced = vec![Rule::Submounts];
     let allowed = home.ensure(&request).await.unwrap();
     assert!(allowed.warnings.iter().any(|warning| warning.contains("as allowed")), "{:?}", allowed.warnings);
+}
+
+/// What the validation of binds forbids before is seen once more in the container, and no key allows it.
+#[tokio::test]
+async fn what_is_denied_does_not_come_along() {
+    let home = Home::new().await;
+    for (slug, read_only) in [("deny-ro", true), ("deny-rw", false)] {
+        let mut request = home.request(slug);
+        // Every machine has file systems of the kernel's own mounted below this directory.
+        request.binds = vec![bind(Path::new("/dev"), "/data", read_only)];
+        request.allow_unenforced = Rule::ALL.to_vec();
+        let error = home.ensure(&request).await.unwrap_err();
+        assert!(matches!(&error, SandboxError::DeniedMount { .. }), "{error}");
+        assert!(error.to_string().contains("/data/"), "{error}");
+        assert_eq!((home.count().await, home.runs()), (0, 0));
+    }
+}
+
+/// The engine keeps a volume of an image in its own storage, which is denied: that one is meant.
+#[tokio::test]
+async fn a_volume_of_the_image_may_lie_below_a_bind() {
+    let home = Home::new().await;
+    let image = home.import_with("VOLUME /data/kept").await;
+    let source = home.dir.path().join("source");
+    std::fs::create_dir_all(source.join("kept")).unwrap();
+    let mut request = home.request("volume");
+    request.image = image.clone();
+    request.binds = vec![bind(&source, "/data", false)];
+    let ready = home.ensure(&request).await.unwrap();
+    assert!(ready.warnings.iter().any(|warning| warning.starts_with("/data/kept")), "{:?}", ready.warnings);
+    home.sandboxes.stop_all(InUse::Remove).await.unwrap();
+    home.engine().remove_image(&image).await.unwrap();
 }
 
 #[tokio::test]

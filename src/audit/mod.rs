@@ -67,13 +67,20 @@ pub fn audit(input: &Input<'_>) -> Report {
     let mut findings = Vec::new();
     if let Err(error) = input.config {
         let told = error.report();
+        // A problem's own fix may open what this audit is about.
+        let fix = match error {
+            ConfigError::Invalid { .. } => "mend what `creel config validate` names".to_owned(),
+            _ => told.fix,
+        };
         let detail = format!("checks that need the merged configuration were left out: {}", told.message);
+        // With nothing that can be read, nothing was audited: no silence that passes for a clean bill.
+        let severity = if input.document.is_some() { Severity::Warn } else { Severity::Critical };
         findings.push(Finding::new(
             "config.invalid",
-            Severity::Warn,
+            severity,
             "The configuration cannot be used",
             detail,
-            told.fix,
+            fix,
         ));
     }
     if let Some(document) = input.document {

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::finding::{Finding, Severity};
 use super::raw::{self, Layer, at};
+use crate::config::network::Refused;
 use crate::config::{Document, env, network};
-use crate::paths::{BindError, BindRefusal, BindSyntax};
+use crate::paths::{BindError, BindRefusal, BindSyntax, Special};
 
 pub(super) fn checks(document: &Document, binds: &[BindError]) -> Vec<Finding> {
     let root = document.root();
@@ -46,7 +47,8 @@ fn mode_off(document: &Document) -> Vec<Finding> {
 
 fn refused_bind(document: &Document, bind: &BindError) -> Option<Finding> {
     let ends = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "sock");
-    let socket = bind.judged.as_ref().is_some_and(ends) || bind.written.contains(".sock:");
+    let named = bind.judged.as_ref().is_some_and(ends) || bind.written.contains(".sock:");
+    let socket = named || bind.special == Some(Special::Socket);
     let (check, severity, title) = match &*bind.refusal {
         BindRefusal::Syntax(BindSyntax::NotAbsolute(_)) => {
             ("sandbox.bind_mount_non_absolute", Severity::Warn, "A bind has no absolute source")
@@ -59,6 +61,11 @@ fn refused_bind(document: &Document, bind: &BindError) -> Option<Finding> {
         BindRefusal::SpecialFile(_) => {
             ("sandbox.dangerous_bind_mount", Severity::Critical, "A bind gives a socket or device away")
         }
+        BindRefusal::DeniedByMount(_) => (
+            "sandbox.dangerous_bind_mount",
+            Severity::Critical,
+            "A bind gives a denied path of the host away, under another name",
+        ),
         BindRefusal::Denied(_) => (
             "sandbox.dangerous_bind_mount",
             Severity::Critical,
@@ -83,12 +90,23 @@ fn networks(document: &Document, layer: &Layer<'_>) -> Vec<Finding> {
                 Severity::Critical,
                 "The sandbox's network is not its own",
                 format!("{key} is {mode:?}: {refused}"),
-                refused.fix(),
+                own_network(refused),
             )
             .at(document, &key),
         )
     };
     ["docker", "browser"].into_iter().filter_map(one).collect()
+}
+
+/// What ends the finding. The fix of a refusal also names the flag that allows it, which would not end this.
+fn own_network(refused: Refused) -> &'static str {
+    match refused {
+        Refused::Join => {
+            "write \"none\", or \"bridge\" where the network is needed, and remove \
+             dangerouslyAllowContainerNamespaceJoin where it is set"
+        }
+        _ => refused.fix(),
+    }
 }
 
 fn profiles(document: &Document, layer: &Layer<'_>) -> Vec<Finding> {

@@ -68,6 +68,13 @@ fn each_check_of_the_sandbox_has_its_case() {
     let joined = bad(&docker("network: 'container:x', dangerouslyAllowContainerNamespaceJoin: true"));
     let ids: Vec<&str> = joined.iter().map(|one| one.0.as_str()).collect();
     assert_eq!(ids, ["sandbox.dangerous_network_mode", "config.insecure_or_dangerous_flags"]);
+    // Nothing that is advised opens what it is advised against.
+    for flag in ["", ", dangerouslyAllowContainerNamespaceJoin: true"] {
+        let text = docker(&format!("network: 'container:x'{flag}"));
+        for finding in report(&text, &BrowserLook::NoEngine).findings {
+            assert!(!finding.remediation.contains("allows it"), "{finding:?}");
+        }
+    }
     let browser = "{agents: {defaults: {sandbox: {browser: {network: 'host', binds: ['/etc:/x']}}}}}";
     assert_eq!(bad(browser).iter().filter(|one| one.1 == Critical).count(), 2);
 }
@@ -215,5 +222,5 @@ fn places_are_told_and_values_are_not() {
 
 #[test]
 fn a_file_that_is_no_json_is_a_finding() {
-    assert_eq!(bad("{agents: "), [("config.invalid".to_owned(), Severity::Warn)]);
+    assert_eq!(bad("{agents: "), [("config.invalid".to_owned(), Severity::Critical)]);
 }

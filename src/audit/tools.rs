@@ -43,7 +43,10 @@ pub(super) fn findings(removed: &[Removed], document: &Document) -> Vec<Finding>
         Finding::new(
             LOGGER,
             Severity::Info,
-            format!("{} removed {} tools", entry.rule, entry.removed_tool_count),
+            match entry.removed_tool_count {
+                1 => format!("{} removed 1 tool", entry.rule),
+                count => format!("{} removed {count} tools", entry.rule),
+            },
             format!("agent {agent} ({}): {}{more}", entry.rule_kind, entry.removed_tools.join(", ")),
             format!("see `creel tools list` with --why; the key is {}", entry.config_key),
         )

@@ -13,6 +13,7 @@ use crate::config::{self, Places};
 use crate::doctor::{self, Around, Done, Finding, Severity};
 use crate::engine::Discovery;
 use crate::error::Failure;
+use crate::sandbox::InitSearch;
 use crate::shown::one_line;
 use crate::state::StateDir;
 
@@ -71,8 +72,7 @@ fn around(common: &Common) -> Result<Around, Failure> {
         located: config::locate(common.config.as_deref(), &var, &state),
         places: Places { home, state: state.root().to_owned() },
         discovery: Discovery::from_process(common.engine.clone()),
-        init: var("CREEL_INIT"),
-        exe: std::env::current_exe().unwrap_or_default(),
+        init: InitSearch::from_process(var),
         state,
         options,
     })
@@ -145,12 +145,15 @@ fn show(findings: &[Finding], repairs: &[Done], fix: bool, paint: Paint) {
             print::line(&format!("           fix:  {}{own}", one_line(&finding.fix)));
         }
     }
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let count = |severity, what: &str| {
+        let number = findings.iter().filter(|finding| finding.severity == severity).count();
+        if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+    };
     print::line(&format!(
-        "\n{} errors, {} warnings, {} notes",
-        count(Severity::Error),
-        count(Severity::Warning),
-        count(Severity::Note)
+        "\n{}, {}, {}",
+        count(Severity::Error, "error"),
+        count(Severity::Warning, "warning"),
+        count(Severity::Note, "note")
     ));
     if fix && repairs.is_empty() {
         print::line("nothing to repair");

@@ -214,10 +214,13 @@ fn table(facts: &EngineFacts, capabilities: &Capabilities, started: Option<Start
         ("host", format!("{} {}, kernel {}", facts.os, capabilities.arch, capabilities.kernel)),
         ("cgroup", format!("v{}, {}", capabilities.cgroup_version, capabilities.cgroup_driver)),
         ("enforces", join(enforced(true))),
-        ("cannot limit", join(enforced(false))),
         ("security", capabilities.security_options.join(" ")),
         ("runtimes", join(runtimes)),
     ];
+    let missing = enforced(false);
+    if !missing.is_empty() {
+        rows.insert(5, ("cannot limit", missing.join(" ")));
+    }
     if capabilities.rootless {
         rows.push(("mode", "rootless".to_owned()));
     }

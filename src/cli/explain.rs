@@ -9,8 +9,8 @@ use super::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Mode, Places};
 use crate::engine::Discovery;
-use crate::error::Failure;
-use crate::explain::{self, ContainerState, Explanation, Live};
+use crate::error::{Failure, Report};
+use crate::explain::{self, At, ContainerState, ExecTool, Explanation, Live};
 use crate::sandbox::Verdict;
 use crate::shown::{lines, one_line};
 use crate::state::StateDir;
@@ -133,8 +133,13 @@ fn own(out: &mut String, all: &Explanation, paint: Paint) {
         let _ = writeln!(out, "    {setting} by {}{place}", source.key);
     }
     engine(out, &own.live, paint);
-    for problem in own.live.refused.iter().chain(&own.problems) {
-        let _ = writeln!(out, "  {} {}", paint.bad("refused:"), lines(&problem.to_string()));
+    exec(out, &own.exec, paint);
+    // Refused binds are among the problems, each for itself.
+    let told = |refused: &Report| !own.problems.is_empty() && refused.code.starts_with("CRL-BIND");
+    let other = own.live.refused.iter().filter(|refused| !told(refused));
+    for problem in other.chain(&own.problems) {
+        let text = lines(&problem.to_string()).to_string();
+        let _ = writeln!(out, "  {} {}", paint.bad("refused:"), indented(&text, "  "));
     }
     if !own.credential_names.is_empty() {
         let _ = writeln!(out, "  credential-like variables: {}", own.credential_names.join(", "));
@@ -164,6 +169,27 @@ fn own(out: &mut String, all: &Explanation, paint: Paint) {
         for warning in &planned.warnings {
             let _ = writeln!(out, "    note: {}", one_line(warning));
         }
+    }
+}
+
+/// The further lines of a text, moved to the right.
+fn indented(text: &str, by: &str) -> String {
+    text.replace('\n', &format!("\n{by}"))
+}
+
+/// Nothing where the agent may call it.
+fn exec(out: &mut String, exec: &ExecTool, paint: Paint) {
+    let Some(first) = exec.removed_by.first() else { return };
+    let place = |at: &At| format!(" ({}:{})", at.line, at.column);
+    let place = first.origin.as_ref().map_or_else(|| " (built in)".to_owned(), place);
+    let _ = writeln!(out, "  exec: {}, by {}{place}", paint.bad("not callable"), first.key);
+    if exec.removed_by.len() > 1 {
+        let others: Vec<&str> = exec.removed_by.iter().skip(1).map(|one| one.key.as_str()).collect();
+        let _ = writeln!(out, "    and by {}", others.join(", "));
+    }
+    let _ = writeln!(out, "    change: {}", exec.changes.join("; "));
+    if let Some(see) = &exec.see {
+        let _ = writeln!(out, "    see: {see}");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::image::{
 };
 use crate::state::StateDir;
 
-/// Build and list sandbox images; no registry is needed.
+/// Build, list and pull sandbox images; building needs no registry.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

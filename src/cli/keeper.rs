@@ -70,7 +70,7 @@ fn listening(error: &std::io::Error) -> Failure {
     Failure(Report {
         code: "CRL-CLI-001",
         message: format!("signals cannot be listened to: {error}"),
-        rule: None,
+        rule: Some("built-in: a signal ends the pools before it ends the keeper".to_owned()),
         fix: "raise the limit of open files (ulimit -n)".to_owned(),
     })
 }

@@ -56,11 +56,11 @@ enum Command {
     Security(security::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
-    /// Build and list sandbox images; no registry is needed.
+    /// Build, list and pull sandbox images; building needs no registry.
     Images(ImagesArgs),
     /// Keep pools of ready sandboxes filled; creel starts it by itself where the configuration wants a pool.
     Keeper(keeper::Args),
-    /// The container engine: status, up, down.
+    /// The container engine: status, up, down, proxy.
     Engine(engine::Args),
 }
 

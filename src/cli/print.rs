@@ -86,7 +86,7 @@ fn unwritten(why: &str) -> Failure {
     Failure(Report {
         code: "CRL-CLI-004",
         message: format!("standard output does not take what creel prints: {why}"),
-        rule: None,
+        rule: Some("built-in: a result that was not written is no success".to_owned()),
         fix: "give it a file, pipe or terminal that can be written (is the disk full?)".to_owned(),
     })
 }

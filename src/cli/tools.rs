@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::print;
 use crate::config::{self, Config, Mode, Places, Subject};
 use crate::error::Failure;
-use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool};
+use crate::policy::{Caller, Judged, Policy, Removal, Sifted, Tool, changes};
 use crate::session::{AgentId, SessionKey};
 use crate::state::StateDir;
 
@@ -41,7 +41,8 @@ struct List {
     /// Model, alone or as `provider/model`.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Show for each tool that is not there the rule, its key and place, and the smallest change that brings it back.
+    /// Show for each tool that is not there every rule that removes it, its key and place, and the changes that
+    /// together bring it back.
     #[arg(long)]
     why: bool,
     /// Print JSON; it always holds the reasons.
@@ -141,14 +142,22 @@ impl View {
         if let Some(key) = self.limit(judged) {
             map.insert("limit".to_owned(), json!({ "to": "update", "key": key }));
         }
-        if let Some(removal) = &judged.removal {
-            let mut why = json!(removal);
-            if let (Some(why), Some(place)) = (why.as_object_mut(), self.place(&removal.key)) {
-                why.insert("place".to_owned(), json!(place));
-            }
-            map.insert("removal".to_owned(), why);
+        let removals = self.policy.removals(&judged.tool);
+        if let Some(first) = removals.first() {
+            map.insert("removal".to_owned(), self.row(first));
+            let rows: Vec<Value> = removals.iter().map(|removal| self.row(removal)).collect();
+            map.insert("removals".to_owned(), json!(rows));
+            map.insert("changes".to_owned(), json!(changes(&removals)));
         }
         Value::Object(map)
+    }
+
+    fn row(&self, removal: &Removal) -> Value {
+        let mut row = json!(removal);
+        if let (Some(row), Some(place)) = (row.as_object_mut(), self.place(&removal.key)) {
+            row.insert("place".to_owned(), json!(place));
+        }
+        row
     }
 
     /// The key that leaves `gateway` only its updates.
@@ -161,9 +170,8 @@ impl View {
     /// Entries of configured allow lists that name nothing known here. An MCP server's tools are not known before it
     /// runs.
     fn unknown(&self) -> impl Iterator<Item = (&str, &str)> {
-        let written = |key: &str| self.config.origin(key).is_some();
-        let entries = self.policy.unknown(&self.tools).filter(move |entry| written(&entry.key));
-        entries
+        self.policy
+            .unknown(&self.tools)
             .filter(|entry| !entry.text.contains("__"))
             .map(|entry| (entry.text.as_str(), entry.key.as_str()))
     }
@@ -179,8 +187,8 @@ impl View {
             let word = match (&judged.removal, self.limit(judged)) {
                 (None, None) => "yes".to_owned(),
                 (None, Some(key)) => format!("yes  update only ({key})"),
-                (Some(removal), _) if why => format!("no   {}", self.reason(removal)),
-                (Some(removal), _) => format!("no   {}", removal.layer),
+                (Some(_), _) if why => self.reasons(judged).join(&format!("\n  {:width$}       ", "")),
+                (Some(removal), _) => format!("no   {}", self.by(removal)),
             };
             print::line(&format!("  {name:width$}  {word}"));
         }
@@ -194,11 +202,27 @@ impl View {
         }
     }
 
-    fn reason(&self, removal: &Removal) -> String {
-        let place = self.place(&removal.key).unwrap_or_else(|| "built in".to_owned());
-        let matched = removal.matched.as_ref().map(|text| format!(" {text:?}")).unwrap_or_default();
-        let kind = if removal.matched.is_some() { "denied by" } else { "not in" };
-        format!("{}: {kind} {}{matched} ({place}); {}", removal.layer, removal.key, removal.fix)
+    /// The key that decided, in a few words.
+    fn by(&self, removal: &Removal) -> String {
+        let verb = if removal.matched.is_some() { "denied by" } else { "not in" };
+        let built_in = if self.place(&removal.key).is_some() { "" } else { " (built in)" };
+        format!("{verb} {}{built_in}", removal.key)
+    }
+
+    /// Every rule on a line of its own, then what brings the tool back.
+    fn reasons(&self, judged: &Judged) -> Vec<String> {
+        let removals = self.policy.removals(&judged.tool);
+        let one = |(at, removal): (usize, &Removal)| {
+            let place = self.place(&removal.key).unwrap_or_else(|| "built in".to_owned());
+            let matched = removal.matched.as_ref().map(|text| format!(" {text:?}")).unwrap_or_default();
+            let verb = if removal.matched.is_some() { "denied by" } else { "not in" };
+            let word = if at == 0 { "no   " } else { "" };
+            format!("{word}{}: {verb} {}{matched} ({place})", removal.rule(), removal.key)
+        };
+        let changes = changes(&removals).join("; ");
+        let mut lines: Vec<String> = removals.iter().enumerate().map(one).collect();
+        lines.push(format!("change: {changes}"));
+        lines
     }
 }
 

@@ -9,17 +9,18 @@ use super::pool::{Pool, Wish};
 use super::prepare::{Prepare, Way};
 use super::{Sandbox, SandboxOptions};
 use crate::config::mounts::{Kind, Managed};
-use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess};
+use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject, WorkspaceAccess, seccomp};
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
-use crate::error::{Failure, Report};
+use crate::error::{Diagnose as _, Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::make::make_dir;
 use crate::paths::policy::AGENT_TARGET;
 use crate::paths::resolve::resolve;
-use crate::paths::{select, validate, workspace};
+use crate::paths::{BindError, select, validate, workspace};
 use crate::runner::{Setting, Transport};
 use crate::sandbox::{
-    self, Bind, ByLink, HOME_TARGET, InitBinary, PoolRole, SandboxName, SandboxRequest, Sandboxes, Workspace,
+    self, Bind, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxError, SandboxName,
+    SandboxRequest, Sandboxes, Workspace,
 };
 use crate::session::{self, ScopeKey, SessionKey};
 use crate::state::{InstallationId, StateDir};
@@ -49,7 +50,8 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
     let init = init(options, &sandboxes)?;
     let setting = setting(options, &wanted, &request);
     let meet = Prepare { setup: request.setup.clone(), setting: setting.clone(), choice: options.road };
-    let mut ready = sandboxes.ensure(&request, &init, &meet).await?;
+    let ensured = sandboxes.ensure(&request, &init, &meet).await;
+    let mut ready = ensured.map_err(|error| placed(&error, options, &wanted))?;
     let pool_size = if draws(&request) { pool_size(&wanted) } else { 0 };
     if pool_size > 0 {
         // A pool is help, not a condition: the sandbox is there without it.
@@ -73,14 +75,29 @@ pub(super) async fn open(options: &SandboxOptions) -> Result<Sandbox, Failure> {
         session: wanted.session.as_str().to_owned(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
         transport,
+        image: request.image.clone(),
         pool_size,
+        own_workspace: (options.apart.is_some() && request.workspace.owned_by_creel)
+            .then(|| request.workspace.dir.clone()),
     })
 }
 
+/// With the key that wrote the setting which the error is about.
+fn placed(error: &SandboxError, options: &SandboxOptions, wanted: &Wanted) -> Failure {
+    let mut report = error.report();
+    if report.code == "CRL-ENGINE-004" {
+        let key = wanted.sandbox.key("docker.image").unwrap_or("agents.defaults.sandbox.docker.image");
+        let named = options.image.as_ref().map(|_| "--image".to_owned());
+        report.rule = Some(named.unwrap_or_else(|| wanted.owners.place(key)));
+    } else if let Some(key) = error.setting().and_then(|setting| wanted.sandbox.key(setting)) {
+        report.rule = Some(wanted.owners.place(key));
+    }
+    Failure(report)
+}
+
 fn init(options: &SandboxOptions, sandboxes: &Sandboxes) -> Result<InitBinary, Failure> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let named = (options.var)("CREEL_INIT");
-    Ok(sandbox::locate_and_install(sandboxes.layout(), named.as_deref(), &exe)?)
+    let search = InitSearch::from_process(|name| (options.var)(name));
+    Ok(sandbox::locate_and_install(sandboxes.layout(), &search)?)
 }
 
 fn draws(request: &SandboxRequest) -> bool {
@@ -304,6 +321,7 @@ fn request(
         // Whoever opened it removes it; should that fail, it ends itself soon.
         request.idle_limit = APART_IDLE;
     }
+    request.deny = wanted.deny.clone();
     request.pool = role(options, wanted, &request);
     Ok((request, warnings))
 }
@@ -316,14 +334,14 @@ fn tmpfs_text(tmpfs: &crate::engine::Tmpfs) -> String {
     }
 }
 
-/// The seccomp profile's text: the configuration names a file, the engine wants its contents.
+/// The seccomp profile's text.
 fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
+    seccomp::read(path).map_err(|message| {
         Failure(Report {
             code: "CRL-CLIENT-001",
-            message: format!("seccomp profile {path} cannot be read: {error}"),
+            message,
             rule: sandbox.key("docker.seccompProfile").map(str::to_owned),
-            fix: "name a readable JSON file, or remove the key to get the engine's own profile".to_owned(),
+            fix: seccomp::FIX.to_owned(),
         })
     })
 }
@@ -331,7 +349,7 @@ fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
 /// A workspace in one of the state directory's own places for them, or one that is judged like any other.
 ///
 /// The state directory may lie in a denied place, as root's home is; `sandboxes/` and `workspace…` in it are made to
-/// be mounted. Nothing else in it is, and no link may lead out of it.
+/// be mounted. Nothing else in it is, and no link may lead out of it. What is mounted below it is judged as everywhere.
 fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathBuf, Failure> {
     let below = |dir: &Path, root: &Path| {
         let mut parts = dir.strip_prefix(root).ok()?.components().map(|part| part.as_os_str().to_str());
@@ -343,6 +361,7 @@ fn place(state: &StateDir, dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Resu
     if let (Some(()), Some((real, root))) = (below(dir, state.root()), real)
         && below(&real, &root).is_some()
     {
+        workspace::check_below(&real, deny, own)?;
         return Ok(real);
     }
     Ok(workspace::check_place(dir, deny, own)?)
@@ -364,6 +383,9 @@ fn workspace_of(
     } else {
         judged(&session::sandbox_workspace(&sandbox.workspace_root, scope), &sandbox.workspace_root)?
     };
+    if purpose == Purpose::Make && options.workspace.is_none() {
+        make_ways(sandbox, session, &dir)?;
+    }
     let (Managed { target, writable, .. }, mut beside) = sandbox.managed(session, &dir);
     if options.workspace.is_some() {
         // What belongs to the configured workspace does not come along; what was given to the session does.
@@ -378,10 +400,11 @@ fn workspace_of(
     };
     let guarded = beside.iter().filter(|one| one.kind.stays()).map(|one| one.target.clone()).collect();
     let mut binds = Vec::new();
-    for Managed { source, target, kind, .. } in beside {
+    for Managed { source, target, kind, writable } in beside {
         if kind != Kind::Agent {
+            workspace::check_below(&source, deny, std::slice::from_ref(&sandbox.agent_workspace))?;
             let held = sandbox::Held::open(&source)?;
-            binds.push(Bind { source, target, read_only: true, held });
+            binds.push(Bind { source, target, read_only: !writable, held });
             continue;
         }
         let dir = judged(&source, &sandbox.agent_workspace)?;
@@ -390,6 +413,17 @@ fn workspace_of(
         }
     }
     Ok((workspace, binds, guarded))
+}
+
+/// Makes the mount points of protected directories: what lies on the way to one is mounted too, and must be there first.
+fn make_ways(sandbox: &ResolvedSandbox, session: &SessionKey, dir: &Path) -> Result<(), Failure> {
+    let (workspace, beside) = sandbox.managed(session, dir);
+    for one in beside.iter().filter(|one| one.kind == Kind::ProtectedSkill) {
+        if let Ok(relative) = Path::new(&one.target).strip_prefix(&workspace.target) {
+            sandbox::make_mount_point(dir, relative)?;
+        }
+    }
+    Ok(())
 }
 
 fn agent_bind(source: &Path) -> Result<Bind, Failure> {
@@ -427,18 +461,25 @@ fn binds_of(
     Ok((binds?, warnings))
 }
 
-/// Every refused bind at once, in one report.
-fn all<T>(result: Result<T, Vec<crate::paths::BindError>>) -> Result<T, Failure> {
-    use crate::error::Diagnose as _;
+/// Every refused bind at once, in one report; of several each has its rule and fix beside it.
+fn all<T>(result: Result<T, Vec<BindError>>) -> Result<T, Failure> {
     result.map_err(|errors| {
-        let mut reports = errors.iter().map(crate::error::Diagnose::report);
-        let Some(mut first) = reports.next() else {
-            return Failure(crate::state::StateError::NoHome.report());
-        };
-        for more in reports {
-            first.message = format!("{}\n{}", first.message, more.message);
+        let reports: Vec<Report> = errors.iter().map(BindError::report).collect();
+        if let [only] = reports.as_slice() {
+            return Failure(only.clone());
         }
-        Failure(first)
+        let line = |one: &Report| {
+            let rule = one.rule.as_deref().unwrap_or_default();
+            format!("\n  {}\n    rule: {rule}\n    fix:  {}", one.message, one.fix)
+        };
+        let lines: String = reports.iter().map(line).collect();
+        let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
+        Failure(Report {
+            code: reports.first().map_or("CRL-BIND-001", |first| first.code),
+            message: format!("{} binds are refused:{lines}", reports.len()),
+            rule: Some(keys.join(", ")),
+            fix: "correct or remove each of them".to_owned(),
+        })
     })
 }
 

@@ -1,7 +1,6 @@
 //! Follows a command to its end and keeps what it printed.
 
-use crate::error::Failure;
-use crate::runner::{Outcome, Progress, Running};
+use crate::runner::{Outcome, Progress, RunError, Running};
 use crate::wire::Stream;
 
 /// Bytes kept of each stream: the last ones.
@@ -20,8 +19,9 @@ pub struct Collected {
     pub truncated: bool,
 }
 
-pub(super) async fn collect(mut running: Running) -> Result<Collected, Failure> {
-    let (mut stdout, mut stderr, mut truncated) = (Vec::new(), Vec::new(), false);
+/// The end of a command, and whether it was seen to run.
+pub(super) async fn collect(mut running: Running) -> Result<(Collected, bool), RunError> {
+    let (mut stdout, mut stderr, mut truncated, mut began) = (Vec::new(), Vec::new(), false, false);
     loop {
         match running.next().await? {
             Progress::Output(stream, data) => {
@@ -32,9 +32,10 @@ pub(super) async fn collect(mut running: Running) -> Result<Collected, Failure> 
                 for kept in [&mut stdout, &mut stderr] {
                     kept.drain(..kept.len().saturating_sub(MAX_COLLECTED));
                 }
-                return Ok(Collected { outcome: *outcome, stdout, stderr, truncated });
+                return Ok((Collected { outcome: *outcome, stdout, stderr, truncated }, began));
             }
-            Progress::Started(_) | Progress::Input { .. } => {}
+            Progress::Started(_) => began = true,
+            Progress::Input { .. } => {}
         }
     }
 }

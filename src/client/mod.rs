@@ -15,12 +15,14 @@
 
 mod assemble;
 mod collect;
+mod gone;
 mod inventory;
 mod options;
 mod owners;
 mod pool;
 mod prepare;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use assemble::Preview;
@@ -46,7 +48,10 @@ pub struct Sandbox {
     session: String,
     timeout: Option<Duration>,
     transport: Transport,
+    image: String,
     pool_size: usize,
+    /// The workspace, where it goes with the sandbox: creel made it, and nobody else has it.
+    own_workspace: Option<PathBuf>,
 }
 
 /// One call: what, where, with what around it.
@@ -94,9 +99,10 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Only when creel could not run it or lost it; whatever the command itself does is a result.
+    /// Only when creel could not run it or lost it; whatever the command itself does is a result. `CRL-SANDBOX-031`
+    /// where somebody stopped the sandbox since it was opened: open it again.
     pub async fn exec(&self, text: impl Into<String>) -> Result<Collected, Failure> {
-        collect::collect(self.start(&self.call(text)).await?).await
+        self.run(&self.call(text)).await
     }
 
     /// Runs a call to its end and returns what it printed, of each stream at most the last [`MAX_COLLECTED`] bytes.
@@ -105,7 +111,7 @@ impl Sandbox {
     ///
     /// As [`Self::exec`].
     pub async fn run(&self, call: &Call) -> Result<Collected, Failure> {
-        collect::collect(self.start(call).await?).await
+        self.follow(self.start(call).await?).await
     }
 
     /// Starts a call and hands over its events: output as it comes, input, kill, result.
@@ -116,7 +122,10 @@ impl Sandbox {
     pub async fn start(&self, call: &Call) -> Result<Running, Failure> {
         let permit =
             Permit::sandbox(&self.session, call.command.clone(), call.workdir.clone(), call.env.clone());
-        Ok(runner::start(&permit, &self.setting, &call.options, &self.road()).await?)
+        match runner::start(&permit, &self.setting, &call.options, &self.road()).await {
+            Ok(running) => Ok(running),
+            Err(error) => Err(self.told(error).await),
+        }
     }
 
     fn road(&self) -> Road {
@@ -153,6 +162,11 @@ impl Sandbox {
         &self.ready.id
     }
 
+    /// The image as it was asked for; [`Ready::image`] is its id.
+    pub fn image(&self) -> &str {
+        &self.image
+    }
+
     /// The engine it runs on.
     pub fn engine(&self) -> &Engine {
         self.sandboxes.engine()
@@ -185,15 +199,16 @@ impl Sandbox {
         &self.setting
     }
 
-    /// Stops the sandbox and removes its container; commands of others in it end too.
+    /// Stops the sandbox and removes its container; commands of others in it end too. The workspace stays, except
+    /// where creel made it for a sandbox of one caller ([`SandboxOptions::apart`]).
     ///
     /// # Errors
     ///
-    /// When the engine does not remove it.
+    /// When the engine does not remove it, or such a workspace cannot be removed.
     pub async fn stop(self) -> Result<(), Failure> {
         let name = SandboxName::parse(&self.ready.name)?;
         drop(self.ready);
-        self.sandboxes.stop(&name, InUse::Remove).await?;
+        self.sandboxes.stop_with(&name, InUse::Remove, self.own_workspace.as_deref()).await?;
         Ok(())
     }
 
@@ -205,7 +220,7 @@ impl Sandbox {
     pub async fn stop_unless_used(self) -> Result<bool, Failure> {
         let name = SandboxName::parse(&self.ready.name)?;
         drop(self.ready);
-        match self.sandboxes.stop(&name, InUse::Refuse).await {
+        match self.sandboxes.stop_with(&name, InUse::Refuse, self.own_workspace.as_deref()).await {
             Ok(_) => Ok(true),
             Err(SandboxError::Leased { .. } | SandboxError::Busy { .. }) => Ok(false),
             Err(error) => Err(error.into()),

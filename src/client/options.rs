@@ -160,7 +160,8 @@ impl SandboxOptions {
     }
 
     /// A sandbox of the same configuration that shares nothing with any other: whoever gives another `nonce` gets
-    /// another one, with a workspace of its own where creel makes the workspace.
+    /// another one, with a workspace of its own where creel makes the workspace. That workspace goes when the sandbox is
+    /// stopped; a directory of the caller's never does.
     #[must_use]
     pub fn apart(mut self, nonce: impl Into<String>) -> Self {
         self.apart = Some(nonce.into());

@@ -16,6 +16,11 @@ impl Owners {
         Self { config, places }
     }
 
+    /// Where a key stands, for the rule of a refusal.
+    pub(super) fn place(&self, key: &str) -> String {
+        self.config.origin(key).map_or_else(|| key.to_owned(), |origin| origin.to_string())
+    }
+
     /// How long a sandbox with this scope key may be idle and how old it may become, by its owner's configuration
     /// (spec `sandbox.md` §12.2): the agent that the key names, the defaults for the shared one. `None` where that
     /// configuration is not sound.

@@ -112,7 +112,7 @@ impl Meet for Prepare {
         let running = runner::start(&permit, &self.setting, &Options::default(), &road)
             .await
             .map_err(|error| failed(error.to_string()))?;
-        let done = collect(running).await.map_err(|error| failed(error.to_string()))?;
+        let (done, _) = collect(running).await.map_err(|error| failed(error.to_string()))?;
         if done.outcome.exit_status() == 0 {
             return Ok(());
         }

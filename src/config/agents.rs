@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::exec::ExecLayer;
 use super::reader::{Block, Set};
 use super::sandbox::SandboxLayer;
-use super::tools;
+use super::{foreign, tools};
 use crate::policy;
 use crate::session::AgentId;
 
@@ -114,6 +114,7 @@ fn one(name: &Set<String>, block: &Block<'_>, empty_is_all: bool) -> Option<Agen
     let id = AgentId::parse(&name.value)
         .map_err(|error| block.problem_at(&name.key, error.to_string(), "use letters, digits, - and _"))
         .ok()?;
+    foreign::agent(block);
     let own = block.open("tools");
     if let Some(own) = own.as_ref().filter(|own| own.has(tools::EMPTY_KEY)) {
         own.problem(tools::EMPTY_KEY, "counts in the global block only", "write it in tools, or remove it");

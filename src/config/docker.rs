@@ -159,7 +159,12 @@ fn tmpfs(block: &Block<'_>) -> Option<Set<Vec<Tmpfs>>> {
             block.problem_at(&item.key, message, "write path[:options], for example /tmp:size=64m");
             return None;
         }
-        Some(Tmpfs { target: clean, options: options.trim().to_owned() })
+        let options = options.trim().to_owned();
+        if let Err(bad) = super::tmpfs::check(&options) {
+            block.problem_at(&item.key, format!("{:?}: {}", item.value, bad.message), bad.fix);
+            return None;
+        }
+        Some(Tmpfs { target: clean, options })
     };
     Some(set.map(|items| items.into_iter().filter_map(entry).collect()))
 }

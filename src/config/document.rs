@@ -47,6 +47,8 @@ pub fn read(located: &Located) -> Result<Option<String>, ConfigError> {
         Ok(meta) => meta,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return match located.named_by {
+                // Somebody put a file there, and it is not to be had: defaults are not what was meant.
+                None if located.path.is_symlink() => Err(io("it is a link to nothing".to_owned())),
                 None => Ok(None),
                 Some(named_by) => Err(ConfigError::Missing { path: located.path.clone(), named_by }),
             };

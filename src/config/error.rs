@@ -27,6 +27,15 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// What named an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NamedBy {
+    /// Its id was given.
+    Id,
+    /// A session key was given that belongs to it.
+    Session,
+}
+
 /// Why a configuration cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConfigError {
@@ -62,11 +71,23 @@ pub enum ConfigError {
         /// All of them, in the order of the text as far as known.
         problems: Vec<Problem>,
     },
+    /// A change after which values would not hold that held before; the file is as it was.
+    #[error("{what} is refused: {}", new(key, problems))]
+    Change {
+        /// The key that was to be changed.
+        key: String,
+        /// The change, as in `setting a.b to 1`.
+        what: String,
+        /// What would be wrong; without places, because the text was never written.
+        problems: Vec<Problem>,
+    },
     /// An agent that is not configured.
     #[error("agent {agent} is not configured")]
     UnknownAgent {
         /// Its id.
         agent: String,
+        /// What named it.
+        named_by: NamedBy,
         /// A configured one with a similar name.
         nearest: Option<String>,
     },
@@ -81,11 +102,19 @@ fn list(problems: &[Problem]) -> String {
     format!("{} problems in the configuration:{lines}", problems.len())
 }
 
+/// The same after a change; the key that was changed is not repeated.
+fn new(key: &str, problems: &[Problem]) -> String {
+    match problems {
+        [only] if only.key == key => only.message.clone(),
+        _ => list(problems),
+    }
+}
+
 /// That of the only problem; of several each stands beside its problem.
 fn fix(problems: &[Problem]) -> String {
     match problems {
         [only] => only.fix.clone(),
-        _ => "mend each of them; `creel config validate` looks again".to_owned(),
+        _ => "each problem has its own beside it; `creel config validate` looks again".to_owned(),
     }
 }
 
@@ -104,20 +133,29 @@ impl Diagnose for ConfigError {
                 ("CRL-CONFIG-003", at.to_string(), "correct the JSON5 at this place".to_owned())
             }
             Self::Invalid { file, problems } => {
-                let first = problems.first().map_or_else(
-                    || file.display().to_string(),
-                    |p| p.origin.as_ref().map_or_else(|| p.key.clone(), ToString::to_string),
-                );
-                ("CRL-CONFIG-004", first, fix(problems))
+                // Of several each names its own place.
+                let rule = match problems.as_slice() {
+                    [only] => only.origin.as_ref().map_or_else(|| only.key.clone(), ToString::to_string),
+                    _ => file.display().to_string(),
+                };
+                ("CRL-CONFIG-004", rule, fix(problems))
             }
-            Self::UnknownAgent { nearest, .. } => (
-                "CRL-CONFIG-005",
-                "agents.entries".to_owned(),
-                nearest.as_ref().map_or_else(
-                    || "add the agent, or leave out --agent".to_owned(),
-                    |near| format!("did you mean {near}?"),
-                ),
-            ),
+            Self::Change { problems, .. } => {
+                let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
+                ("CRL-CONFIG-004", keys.join(", "), fix(problems))
+            }
+            Self::UnknownAgent { nearest, named_by, .. } => {
+                let fix = match (nearest, named_by) {
+                    (Some(near), NamedBy::Id) => format!("did you mean {near}?"),
+                    (Some(near), NamedBy::Session) => format!("did you mean agent:{near}:…?"),
+                    (None, NamedBy::Id) => "add the agent, or leave out --agent".to_owned(),
+                    (None, NamedBy::Session) => {
+                        "add the agent, or name a session of one that is there, as in agent:main:main"
+                            .to_owned()
+                    }
+                };
+                ("CRL-CONFIG-005", "agents.entries".to_owned(), fix)
+            }
         };
         Report { code, message: self.to_string(), rule: Some(rule), fix }
     }

@@ -86,9 +86,39 @@ pub enum ExecMode {
     Full,
 }
 
-const SECURITY: &[(&str, Security)] =
+/// The words of security.
+pub const SECURITY: &[(&str, Security)] =
     &[("deny", Security::Deny), ("allowlist", Security::Allowlist), ("full", Security::Full)];
-const ASK: &[(&str, Ask)] = &[("off", Ask::Off), ("on-miss", Ask::OnMiss), ("always", Ask::Always)];
+/// The words of ask.
+pub const ASK: &[(&str, Ask)] = &[("off", Ask::Off), ("on-miss", Ask::OnMiss), ("always", Ask::Always)];
+
+/// The words of host.
+pub const HOST: &[(&str, ExecHost)] = &[
+    ("auto", ExecHost::Auto),
+    ("sandbox", ExecHost::Sandbox),
+    ("gateway", ExecHost::Gateway),
+    ("node", ExecHost::Node),
+];
+/// The words of mode.
+pub const MODE: &[(&str, ExecMode)] = &[
+    ("deny", ExecMode::Deny),
+    ("allowlist", ExecMode::Allowlist),
+    ("ask", ExecMode::Ask),
+    ("auto", ExecMode::Auto),
+    ("full", ExecMode::Full),
+];
+
+impl ExecMode {
+    /// The pair that the mode stands for (spec `approvals.md` §2.1). `auto` is `ask` with a reviewer before the person.
+    pub const fn pair(self) -> (Security, Ask) {
+        match self {
+            Self::Deny => (Security::Deny, Ask::Off),
+            Self::Allowlist => (Security::Allowlist, Ask::Off),
+            Self::Ask | Self::Auto => (Security::Allowlist, Ask::OnMiss),
+            Self::Full => (Security::Full, Ask::Off),
+        }
+    }
+}
 
 /// What one layer says; `None` where it says nothing.
 #[derive(Debug, Clone, Default)]
@@ -112,25 +142,8 @@ impl ExecLayer {
         let _ = block.closed("reviewer", REVIEWER_KEYS);
         let _ = block.closed("applyPatch", APPLY_PATCH_KEYS);
         let layer = Self {
-            host: block.choice(
-                "host",
-                &[
-                    ("auto", ExecHost::Auto),
-                    ("sandbox", ExecHost::Sandbox),
-                    ("gateway", ExecHost::Gateway),
-                    ("node", ExecHost::Node),
-                ],
-            ),
-            mode: block.choice(
-                "mode",
-                &[
-                    ("deny", ExecMode::Deny),
-                    ("allowlist", ExecMode::Allowlist),
-                    ("ask", ExecMode::Ask),
-                    ("auto", ExecMode::Auto),
-                    ("full", ExecMode::Full),
-                ],
-            ),
+            host: block.choice("host", HOST),
+            mode: block.choice("mode", MODE),
             security: block.choice("security", SECURITY),
             ask: block.choice("ask", ASK),
             node: block.word("node"),
@@ -227,13 +240,15 @@ impl ResolvedExec {
         let pair = agent.security.is_some() || agent.ask.is_some();
         let mode = agent.mode.as_ref().or(global.mode.as_ref().filter(|_| !pair));
         let inherit = agent.mode.is_none();
-        let security = agent.security.as_ref().or(global.security.as_ref().filter(|_| inherit));
-        let ask = agent.ask.as_ref().or(global.ask.as_ref().filter(|_| inherit));
+        // Of a mode that a half pair replaces, the other half stays (spec `approvals.md` 2.06).
+        let half = global.mode.as_ref().filter(|_| pair && inherit).map(|mode| mode.value.pair());
+        let security = value(agent.security.as_ref().or(global.security.as_ref().filter(|_| inherit)));
+        let ask = value(agent.ask.as_ref().or(global.ask.as_ref().filter(|_| inherit)));
         Self {
             host: value(agent.host.as_ref().or(global.host.as_ref())).unwrap_or_default(),
             mode: value(mode),
-            security: value(security),
-            ask: value(ask),
+            security: security.or(half.map(|(security, _)| security)),
+            ask: ask.or(half.map(|(_, ask)| ask)),
             node: value(agent.node.as_ref().or(global.node.as_ref())),
             timeout_s: value(agent.timeout_s.as_ref().or(global.timeout_s.as_ref()))
                 .unwrap_or(DEFAULT_TIMEOUT_S),

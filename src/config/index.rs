@@ -98,6 +98,11 @@ impl Index {
         self.repeated.contains(key)
     }
 
+    /// Where keys that are written more than once stand for the last time, in the order of their names.
+    pub fn all_repeated(&self) -> impl Iterator<Item = Position> {
+        self.repeated.iter().filter_map(|key| self.get(key))
+    }
+
     fn note(&mut self, key: String, at: Position) {
         if self.places.insert(key.clone(), at).is_some() {
             self.repeated.insert(key);

@@ -42,8 +42,21 @@ pub(super) fn whole(number: f64) -> Option<u64> {
     if number.fract() == 0.0 { floor(number) } else { None }
 }
 
-/// Bytes from a number or a size; more than none.
+/// The least memory that an engine gives a container.
+const LEAST_MEMORY: u64 = 6 << 20;
+
+/// Bytes from a number or a size; as much as an engine takes.
 pub(super) fn memory(value: &Value) -> Result<u64, String> {
+    match bytes(value)? {
+        few if few < LEAST_MEMORY => {
+            Err(format!("{value} is less than 6 MiB ({LEAST_MEMORY} bytes), the least that an engine takes"))
+        }
+        enough => Ok(enough),
+    }
+}
+
+/// Bytes from a number or a size; more than none.
+fn bytes(value: &Value) -> Result<u64, String> {
     let bytes = match value {
         Value::String(text) => size::parse(text),
         Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
@@ -61,7 +74,7 @@ pub(super) fn memory_swap(value: &Value) -> Result<i64, String> {
     if value.as_i64() == Some(-1) || value.as_str().map(str::trim) == Some("-1") {
         return Ok(-1);
     }
-    let bytes = memory(value)?;
+    let bytes = bytes(value)?;
     i64::try_from(bytes).map_err(|_| "is too large".to_owned())
 }
 
@@ -123,7 +136,10 @@ mod tests {
     #[test]
     fn memory_and_processors() {
         assert_eq!(memory(&json!("1g")), Ok(1 << 30));
-        assert_eq!(memory(&json!(1024)), Ok(1024));
+        assert_eq!(memory(&json!(6 << 20)), Ok(6 << 20));
+        for little in [json!("5m"), json!(1024), json!("6143k")] {
+            assert!(memory(&little).unwrap_err().contains("6 MiB"), "{little}");
+        }
         assert!(memory(&json!("lots")).is_err() && memory(&json!(0)).is_err() && memory(&json!(-5)).is_err());
         assert_eq!(memory_swap(&json!(-1)), Ok(-1));
         assert_eq!(memory_swap(&json!("2k")), Ok(2048));

@@ -7,7 +7,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | [`locate`] | which file |
+//! | [`locate()`] | which file |
 //! | [`index`] | where in the text each key stands |
 //! | [`document`] | file, text, values, positions |
 //! | [`reader`] | typed reading that collects problems |
@@ -15,8 +15,10 @@
 //! | [`size`] | `512m` into bytes, by the engine's rules |
 //! | [`limits`] | memory, processors, ulimits |
 //! | [`network`] | network modes and profiles that are refused |
-//! | [`env`] | environment names and values |
-//! | [`docker`], [`sandbox`], [`exec`], [`tools`], [`agents`] | one block of the configuration each |
+//! | `tmpfs` | the options of temporary file systems |
+//! | [`seccomp`] | the file of a seccomp profile |
+//! | [`mod@env`] | environment names and values |
+//! | [`docker`], [`sandbox`], [`exec`], [`tools`], `agents` | one block of the configuration each |
 //! | [`mounts`] | what is mounted besides the binds |
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
@@ -31,6 +33,7 @@ pub mod edit;
 pub mod env;
 mod error;
 pub mod exec;
+mod foreign;
 pub mod index;
 pub mod legacy;
 pub mod limits;
@@ -42,12 +45,15 @@ pub mod reader;
 pub mod resolved;
 pub mod sandbox;
 pub mod schema;
+pub mod seccomp;
 pub mod size;
 pub mod store;
 mod subject;
 pub mod substitute;
+mod tmpfs;
 pub mod tools;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,7 +62,7 @@ use crate::session::{self, AgentId, Stamp};
 
 pub use agents::Agent;
 pub use document::{Document, Origin};
-pub use error::{ConfigError, Problem};
+pub use error::{ConfigError, NamedBy, Problem};
 pub use exec::ResolvedExec;
 pub use locate::{Located, locate};
 pub use path::KeyPath;
@@ -89,7 +95,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads what [`locate`] found; a default file that does not exist is an empty configuration.
+    /// Reads what [`locate()`] found; a default file that does not exist is an empty configuration.
     pub fn load(located: &Located, var: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         match document::read(located)? {
             Some(text) => Self::parse(&text, &located.path, var),
@@ -102,6 +108,9 @@ impl Config {
         let document = Document::parse(text, file)?;
         let reader = reader::Reader::new(&document, var);
         let root = reader.root();
+        if let Some(root) = &root {
+            foreign::check(root);
+        }
         let blocks = root.as_ref().and_then(|root| root.open("agents"));
         let defaults = blocks.as_ref().and_then(|agents| agents.open("defaults"));
         let tools = root.as_ref().and_then(|root| root.open("tools"));
@@ -147,10 +156,23 @@ impl Config {
         self.document.root()
     }
 
+    /// Every problem that shows only when the layers are merged, of all agents, each once.
+    pub fn merged_problems(&self, places: &Places) -> Vec<Problem> {
+        let named = self.agents.all().iter().map(|agent| agent.id.clone());
+        let mut all: Vec<Problem> = Vec::new();
+        let mut known = HashSet::new();
+        for id in named.chain([self.default_agent()]) {
+            let Err(ConfigError::Invalid { problems, .. }) = self.sandbox(&id, places) else { continue };
+            all.extend(
+                problems.into_iter().filter(|one| known.insert((one.key.clone(), one.message.clone()))),
+            );
+        }
+        all
+    }
+
     /// Checks what shows only when the layers are merged, for every agent.
     pub fn check_all(&self, places: &Places) -> Result<(), ConfigError> {
-        let named = self.agents.all().iter().map(|agent| agent.id.clone());
-        named.chain([self.default_agent()]).try_for_each(|id| self.sandbox(&id, places).map(drop))
+        self.refuse(self.merged_problems(places))
     }
 
     /// The file that was read, or that would have been.
@@ -170,13 +192,14 @@ impl Config {
     }
 
     /// Refuses an agent that is not configured, naming the nearest that is.
-    pub fn known_agent(&self, id: &AgentId) -> Result<(), ConfigError> {
+    pub fn known_agent(&self, id: &AgentId, named_by: NamedBy) -> Result<(), ConfigError> {
         if self.agent(id).is_some() || id == self.agents.default() {
             return Ok(());
         }
         let known: Vec<&str> = self.agents.all().iter().map(|agent| agent.id.as_str()).collect();
         Err(ConfigError::UnknownAgent {
             agent: id.to_string(),
+            named_by,
             nearest: reader::nearest(id.as_str(), &known).map(str::to_owned),
         })
     }
@@ -213,6 +236,11 @@ impl Config {
     /// The exec settings that hold for an agent.
     pub fn exec(&self, id: &AgentId) -> ResolvedExec {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
+    /// The blocks `tools.exec`, global and of an agent, as they were written.
+    pub fn exec_layers(&self, id: &AgentId) -> (&exec::ExecLayer, Option<&exec::ExecLayer>) {
+        (&self.exec, self.agent(id).map(|agent| &agent.exec))
     }
 
     /// The global block `tools`, as far as it says which tools there are.
@@ -282,16 +310,22 @@ impl Config {
         if path.is_absolute() {
             return Ok(crate::paths::lexical::clean(path));
         }
-        Err(self.problem(
-            &set.key,
-            format!("{:?} is not an absolute path", set.value),
-            "begin it with / or ~/",
-        ))
+        let message = format!("{:?} is not an absolute path", set.value);
+        let problems = vec![self.problem(&set.key, message, "begin it with / or ~/")];
+        Err(ConfigError::Invalid { file: self.file().to_owned(), problems })
     }
 
-    fn problem(&self, key: &str, message: String, fix: &str) -> ConfigError {
-        let problem = Problem { key: key.to_owned(), origin: self.origin(key), message, fix: fix.to_owned() };
-        ConfigError::Invalid { file: self.file().to_owned(), problems: vec![problem] }
+    /// A problem with what is written at a key.
+    pub fn problem(&self, key: &str, message: String, fix: &str) -> Problem {
+        Problem { key: key.to_owned(), origin: self.origin(key), message, fix: fix.to_owned() }
+    }
+
+    /// Refuses the file for these problems, if there are any.
+    pub fn refuse(&self, problems: Vec<Problem>) -> Result<(), ConfigError> {
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigError::Invalid { file: self.file().to_owned(), problems })
     }
 }
 

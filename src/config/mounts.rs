@@ -33,6 +33,8 @@ pub enum Kind {
     Agent,
     /// Instructions that the sandbox must not change.
     ProtectedSkill,
+    /// A directory of the workspace on the way to such instructions: as a mount point it cannot be renamed.
+    Way,
     /// What a subagent was given.
     Attachments,
 }
@@ -89,6 +91,11 @@ impl ResolvedSandbox {
             let target = protected::laid_out(workdir);
             all.extend(found.map(|source| mount(&source, &target, false, Kind::ProtectedSkill)));
         }
+        let way = |one: Protected| mount(&one.source, &one.target, true, Kind::Way);
+        let targets = all.iter().filter(|one| one.kind == Kind::ProtectedSkill);
+        let ways: Vec<Managed> =
+            targets.flat_map(|one| protected::ways(root, workdir, &one.target)).map(way).collect();
+        all.extend(ways);
         let attached = self.attachments(session);
         all.extend(attached.map(|source| mount(&source, ATTACHMENTS_TARGET, false, Kind::Attachments)));
         (workspace, all)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::docker::DockerLayer;
 use super::reader::Set;
 use super::sandbox::{Mode, SandboxLayer, WorkspaceAccess};
-use super::{Config, ConfigError, Places, network};
+use super::{Config, ConfigError, Places, Problem, network};
 use crate::engine::{Tmpfs, Ulimit};
 use crate::paths::{BindPolicy, DenyList};
 use crate::sandbox::{HOME_TARGET, Limits, Rule};
@@ -15,7 +15,7 @@ use crate::session::{AgentId, Isolation, Scope, Stamp};
 /// Processes and threads of a sandbox where nothing is configured; upstream has no limit.
 pub const DEFAULT_PIDS: u64 = 1024;
 
-/// A bind as configured, to be judged by [`crate::paths::validate`].
+/// A bind as configured, to be judged by [`crate::paths::validate()`].
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct BindEntry {
     /// As written, variables filled in.
@@ -223,7 +223,7 @@ pub(super) fn resolve(
         inner.ssh_workspace_root.as_ref(),
         defaults.ssh_workspace_root.as_ref(),
     );
-    check(config, &docker, &merge)?;
+    config.refuse(problems(config, &docker, &merge))?;
     Ok(ResolvedSandbox {
         agent: id.clone(),
         mode,
@@ -251,24 +251,33 @@ fn prune(merge: &mut Merge, near: &SandboxLayer, far: &SandboxLayer) -> Prune {
 }
 
 /// What only the merged values show.
-fn check(config: &Config, docker: &DockerSettings, merge: &Merge) -> Result<(), ConfigError> {
-    let key = |name: &str| merge.keys.get(name).cloned().unwrap_or_else(|| name.to_owned());
+fn problems(config: &Config, docker: &DockerSettings, merge: &Merge) -> Vec<Problem> {
+    let mut all = Vec::new();
+    let mut problem = |name: &str, message: String, fix: &str| {
+        let key = merge.keys.get(name).cloned().unwrap_or_else(|| name.to_owned());
+        all.push(config.problem(&key, message, fix));
+    };
     if let Err(refused) = network::check_network(&docker.network, docker.allow_namespace_join) {
         let message = format!("{:?} is refused: {refused}", docker.network);
-        return Err(config.problem(&key("docker.network"), message, refused.fix()));
+        problem("docker.network", message, refused.fix());
     }
     if docker.tmpfs.iter().any(|tmpfs| tmpfs.target == docker.workdir) {
         let message = format!("{:?} is a temporary file system of the sandbox too", docker.workdir);
-        let fix = "choose another workdir, or leave it out of docker.tmpfs";
-        return Err(config.problem(&key("docker.workdir"), message, fix));
+        problem("docker.workdir", message, "choose another workdir, or leave it out of docker.tmpfs");
     }
-    if let (Some(memory), Some(swap)) = (docker.memory, docker.memory_swap)
-        && u64::try_from(swap).is_ok_and(|swap| swap < memory)
-    {
-        let message = format!("memory and swap together ({swap}) are less than memory alone ({memory})");
-        return Err(config.problem(&key("docker.memorySwap"), message, "write at least as much as memory"));
+    // -1 is no limit.
+    match (docker.memory, docker.memory_swap.and_then(|swap| u64::try_from(swap).ok())) {
+        (Some(memory), Some(swap)) if swap < memory => {
+            let message = format!("memory and swap together ({swap}) are less than memory alone ({memory})");
+            problem("docker.memorySwap", message, "write at least as much as memory");
+        }
+        (None, Some(_)) => {
+            let message = "limits memory and swap together, and docker.memory is not set".to_owned();
+            problem("docker.memorySwap", message, "set docker.memory too, or remove the key");
+        }
+        _ => {}
     }
-    Ok(())
+    all
 }
 
 fn docker(merge: &mut Merge, near: &DockerLayer, far: &DockerLayer) -> DockerSettings {

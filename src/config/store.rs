@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::edit::EditError;
-use super::{Config, ConfigError, Located, Places, document};
+use super::{ConfigError, Located, document};
 use crate::error::{Diagnose, Report};
 use crate::paths::resolve;
 use crate::state::{StateDir, StateError};
@@ -82,12 +82,12 @@ fn edit_report(error: &EditError) -> Report {
     Report { code, message: error.to_string(), rule: (!key.is_empty()).then_some(key), fix: fix.to_owned() }
 }
 
-/// Changes the file's text with `change`. A result that is not valid is refused. True when something changed.
+/// Changes the file's text with `change`. `judge` looks at the text before and after, and what it refuses is not
+/// written. True when something changed.
 pub fn update(
     located: &Located,
     state: &StateDir,
-    places: &Places,
-    var: &dyn Fn(&str) -> Option<String>,
+    judge: impl FnOnce(&str, &str) -> Result<(), ConfigError>,
     change: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<bool, StoreError> {
     let _lock = lock(state)?;
@@ -99,7 +99,7 @@ pub fn update(
     if before.as_deref() == Some(&after) {
         return Ok(false);
     }
-    Config::parse(&after, &located.path, var)?.check_all(places)?;
+    judge(before.as_deref().unwrap_or("{}"), &after)?;
     write(&located.path, before.as_deref(), &after)?;
     Ok(true)
 }

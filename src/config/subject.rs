@@ -1,6 +1,6 @@
 //! Which agent and which session are meant, and whether that session is a main one (spec `sandbox.md` §2, §20).
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, NamedBy};
 use crate::error::{Diagnose, Report};
 use crate::session::{AgentId, SessionError, SessionKey, Stamp};
 
@@ -61,8 +61,9 @@ impl Config {
             (Some(key), Some(agent)) => SessionKey::parse_for(key, agent)?,
             (Some(key), None) => SessionKey::parse(key, &fallback)?,
         };
+        let named_by = if named.is_some() { NamedBy::Id } else { NamedBy::Session };
         let agent = named.unwrap_or_else(|| session.agent().clone());
-        self.known_agent(&agent)?;
+        self.known_agent(&agent, named_by)?;
         // `global` is a main session only where sessions are global; elsewhere it is a session like any other.
         let is_main = session.is_main() && (self.global_sessions || session.as_str() != GLOBAL);
         let main = if self.global_sessions {
@@ -115,6 +116,11 @@ mod tests {
         ));
         assert!(matches!(config.subject(Some(" "), None), Err(SubjectError::Session(_))));
         assert!(matches!(config.subject(None, Some("agent:op:x")), Err(SubjectError::Config(_))));
+        // The fix is about what was given.
+        let fix = |agent, session| config.subject(agent, session).unwrap_err().report().fix;
+        assert_eq!(fix(None, Some("agent:op:x")), "did you mean agent:ops:…?");
+        assert!(fix(None, Some("agent:somebody-else:x")).contains("name a session"));
+        assert!(fix(Some("somebody-else"), None).contains("leave out --agent"));
         assert_eq!(config.subject(None, Some("agent:ops:x")).unwrap().agent.as_str(), "ops");
     }
 

@@ -109,6 +109,23 @@ fn the_agent_over_the_defaults() {
     assert_eq!(exec.path_prepend, ["~/bin"]);
 }
 
+/// A mode that half a pair replaces leaves the other half.
+#[test]
+fn half_a_pair_over_a_mode() {
+    use exec::{Ask, Security};
+    let exec = |global: &str, agent: &str| {
+        let text = format!(
+            "{{tools: {{exec: {{{global}}}}}, agents: {{entries: {{ops: {{tools: {{exec: {{{agent}}}}}}}}}}}}}"
+        );
+        let exec = parse(&text).unwrap().exec(&AgentId::parse("ops").unwrap());
+        (exec.mode, exec.security, exec.ask)
+    };
+    assert_eq!(exec("mode: 'auto'", "ask: 'off'"), (None, Some(Security::Allowlist), Some(Ask::Off)));
+    assert_eq!(exec("mode: 'deny'", "ask: 'always'"), (None, Some(Security::Deny), Some(Ask::Always)));
+    assert_eq!(exec("mode: 'auto'", "security: 'full'"), (None, Some(Security::Full), Some(Ask::OnMiss)));
+    assert_eq!(exec("ask: 'always'", "mode: 'full'"), (Some(exec::ExecMode::Full), None, None));
+}
+
 #[test]
 fn shared_scope_drops_the_agents_container_settings() {
     let found = sandbox(LAYERED, "two");
@@ -139,8 +156,8 @@ fn list_and_entries_and_the_default_agent() {
     assert_eq!(config.default_agent().as_str(), "b");
     assert_eq!(sandbox(list, "b").mode, Mode::All);
     assert_eq!(sandbox(list, "b").key("mode"), Some("agents.list[1].sandbox.mode"));
-    assert!(config.known_agent(&AgentId::parse("a").unwrap()).is_ok());
-    let error = config.known_agent(&AgentId::parse("nosuch").unwrap()).unwrap_err();
+    assert!(config.known_agent(&AgentId::parse("a").unwrap(), NamedBy::Id).is_ok());
+    let error = config.known_agent(&AgentId::parse("nosuch").unwrap(), NamedBy::Id).unwrap_err();
     assert_eq!(error.report().code, "CRL-CONFIG-005");
     let order = "{agents: {entries: {z: {}, b: {}}}}";
     assert_eq!(parse(order).unwrap().default_agent().as_str(), "z", "the first in the text");

@@ -1,7 +1,6 @@
 //! The block `tools`, global and of each agent, as far as it says which tools there are (spec `sandbox.md` §18).
 //!
-//! The block belongs to the agent host, which has keys here that creel does not read. They are passed over, but a
-//! key that looks like a misspelt rule is an error: a rule that is not read restricts nothing.
+//! The block has keys of the agent host too, which [`super::foreign`] knows.
 
 use super::reader::{Block, Set, nearest};
 use crate::policy::elevated::AllowFrom;
@@ -26,22 +25,6 @@ pub(super) const KEYS: &[&str] = &[
     "exec",
     EMPTY_KEY,
 ];
-/// Keys of the agent host that may look like one of ours.
-const OTHERS: &[&str] = &[
-    "fs",
-    "web",
-    "media",
-    "links",
-    "message",
-    "agentToAgent",
-    "sessions",
-    "sessions_spawn",
-    "loopDetection",
-    "experimental",
-    "toolSearch",
-    "codeMode",
-];
-
 /// Whether upstream's reading of empty lists is wanted. Only the global block can say so.
 pub(super) fn empty_is_all(tools: &Block<'_>) -> bool {
     tools.flag(EMPTY_KEY).is_some_and(|set| set.value)
@@ -49,7 +32,6 @@ pub(super) fn empty_is_all(tools: &Block<'_>) -> bool {
 
 /// Reads a block `tools`.
 pub(super) fn read(tools: &Block<'_>, empty_is_all: bool) -> Scope {
-    misspelt(tools);
     let reader = Reading { empty_is_all };
     let sandbox = tools.closed("sandbox", &["tools"]);
     let subagents = tools.open("subagents");
@@ -61,17 +43,6 @@ pub(super) fn read(tools: &Block<'_>, empty_is_all: bool) -> Scope {
         sandbox: sandbox.map(|block| reader.inner(&block)).unwrap_or_default(),
         subagents: subagents.map(|block| reader.inner(&block)).unwrap_or_default(),
         elevated: elevated(tools),
-    }
-}
-
-fn misspelt(tools: &Block<'_>) {
-    for name in tools.names() {
-        if KEYS.contains(&name) || OTHERS.contains(&name) {
-            continue;
-        }
-        if let Some(near) = nearest(name, KEYS) {
-            tools.problem(name, format!("unknown key {name:?}"), format!("did you mean {near}?"));
-        }
     }
 }
 
@@ -173,7 +144,7 @@ fn elevated(tools: &Block<'_>) -> ElevatedScope {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, ConfigError, Problem};
+    use crate::config::{Config, ConfigError, KeyPath, Problem};
     use crate::policy::{Caller, Tool, Verdict};
     use crate::session::AgentId;
 
@@ -231,17 +202,72 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_the_agent_host_are_passed_over() {
-        config("{tools: {web: {search: {}}, fs: {}, links: 1, somethingNew: [], message: {}, media: {}}}")
-            .unwrap();
-    }
-
-    #[test]
     fn senders_are_texts_or_numbers() {
         let read = config("{tools: {elevated: {allowFrom: {X: [42, '${WHO}']}}}}").unwrap();
         let global = &read.tools().elevated.allow_from.as_ref().unwrap()[0];
         assert_eq!((global.provider.as_str(), global.senders.entries[0].text.as_str()), ("X", "42"));
         assert_eq!(global.senders.entries[1].text, "42");
         assert_eq!(global.senders.entries[1].key, "tools.elevated.allowFrom.X[1]");
+    }
+
+    /// Does what a change says: `add "x" to KEY` or `remove "x" from KEY`.
+    fn follow(root: &mut serde_json::Value, change: &str) {
+        let (verb, rest) = change.split_once(" \"").unwrap();
+        let (name, key) = rest.split_once("\" ").unwrap();
+        let key = key.split_once(' ').unwrap().1;
+        let at = KeyPath::parse(key).unwrap();
+        let mut list: Vec<serde_json::Value> =
+            at.look_up(root).and_then(|list| list.as_array().cloned()).unwrap_or_default();
+        if verb == "add" {
+            list.push(name.into());
+        } else {
+            let before = list.len();
+            list.retain(|entry| entry.as_str() != Some(name));
+            assert!(list.len() < before, "{change}: it is not written there");
+        }
+        let text = crate::config::edit::set(&root.to_string(), &at, &list.into()).unwrap();
+        *root = json5::from_str(&text).unwrap();
+    }
+
+    /// Whoever follows all changes has the tool; whoever leaves one out does not.
+    #[test]
+    fn the_changes_together_bring_a_tool_back() {
+        let caller =
+            Caller { provider: Some("openai"), model: Some("small"), sandboxed: true, ..Caller::default() };
+        for (text, tool, causes, changes) in [
+            ("{}", "exec", 0, 0),
+            ("{}", "browser", 1, 1),
+            ("{}", "message", 1, 1),
+            (r#"{"tools": {"deny": ["exec", "x", "group:runtime", "*"]}}"#, "exec", 3, 3),
+            (r#"{"tools": {"deny": ["exec"], "allow": ["read"]}}"#, "exec", 2, 2),
+            (r#"{"tools": {"sandbox": {"tools": {"deny": ["exec", "group:runtime"]}}}}"#, "exec", 2, 2),
+            (r#"{"tools": {"sandbox": {"tools": {"deny": ["image"]}}}}"#, "view_image", 1, 1),
+            (
+                r#"{"tools": {"profile": "minimal", "deny": ["group:fs"], "byProvider": {"openai/small": {"allow": ["ls"]}},
+                    "sandbox": {"tools": {"allow": ["exec"], "deny": ["read", "re*"]}}},
+                    "agents": {"list": [{"id": "main", "tools": {"deny": ["read"], "allow": ["ls"]}}]}}"#,
+                "read",
+                8,
+                8,
+            ),
+        ] {
+            let policy = |root: &serde_json::Value| {
+                config(&root.to_string()).unwrap().tool_policy(&AgentId::main(), &caller)
+            };
+            let tool = Tool::new(tool);
+            let root: serde_json::Value = serde_json::from_str(text).unwrap();
+            let removals = policy(&root).removals(&tool);
+            assert_eq!(policy(&root).judge(&tool).removal.as_ref(), removals.first(), "{text}");
+            let all = crate::policy::changes(&removals);
+            assert_eq!((removals.len(), all.len()), (causes, changes), "{text}: {removals:#?}");
+            for left_out in 0..=all.len() {
+                let mut changed = root.clone();
+                let followed = all.iter().enumerate().filter(|(at, _)| *at != left_out);
+                followed.for_each(|(_, change)| follow(&mut changed, change));
+                let whole = left_out == all.len();
+                let verdict = policy(&changed).verdict(&tool);
+                assert_eq!(verdict == Verdict::Allow, whole, "{text} without {left_out} of {all:?}");
+            }
+        }
     }
 }

@@ -79,10 +79,10 @@ pub(super) fn checks(look: &ConfigLook) -> Vec<Finding> {
     all
 }
 
-/// Everything that stops the configuration from being used, and binds that would be refused.
+/// Everything that stops the configuration from being used, here or anywhere.
 fn problems(look: &ConfigLook) -> Vec<Finding> {
     let mut all = match &look.config {
-        Ok(config) => merged(look, config),
+        Ok(config) => config.merged_problems(&look.places).iter().map(problem).collect(),
         Err(ConfigError::Invalid { problems, .. }) => {
             // A former key is told by `legacy_keys`, which knows what takes its place.
             problems.iter().filter(|one| !one.key.ends_with(".perSession")).map(problem).collect()
@@ -93,7 +93,7 @@ fn problems(look: &ConfigLook) -> Vec<Finding> {
             vec![finding.rule(report.rule.unwrap_or_default())]
         }
     };
-    all.extend(look.refused_binds.iter().map(|one| of_problem("config.bind-refused", one)));
+    all.extend(look.refused_here.iter().map(problem));
     if all.is_empty() && look.config.is_ok() {
         let file = look.file.display();
         let what = if look.present {
@@ -106,18 +106,6 @@ fn problems(look: &ConfigLook) -> Vec<Finding> {
     all
 }
 
-/// What only the merged values of an agent show.
-fn merged(look: &ConfigLook, config: &Config) -> Vec<Finding> {
-    let mut all: Vec<Finding> = Vec::new();
-    for id in agents(config) {
-        if let Err(ConfigError::Invalid { problems, .. }) = config.sandbox(&id, &look.places) {
-            all.extend(problems.iter().map(problem));
-        }
-    }
-    all.dedup();
-    all
-}
-
 fn problem(problem: &Problem) -> Finding {
     let id = if problem.key.contains(".docker.env") {
         "config.env-invalid"
@@ -126,10 +114,6 @@ fn problem(problem: &Problem) -> Finding {
     } else {
         "config.problem"
     };
-    of_problem(id, problem)
-}
-
-fn of_problem(id: &'static str, problem: &Problem) -> Finding {
     let rule = problem.origin.as_ref().map_or_else(|| problem.key.clone(), ToString::to_string);
     Finding::error(id, format!("{}: {}", problem.key, problem.message)).rule(rule).fix(problem.fix.clone())
 }
@@ -249,7 +233,7 @@ fn modes(first: &ResolvedSandbox, sandboxes: &[ResolvedSandbox]) -> Vec<Finding>
     for one in sandboxes.iter().filter(|one| !matches!(one.backend_id().as_str(), "docker" | "podman")) {
         let what = format!("agent {}: creel has no sandbox backend {:?}", one.agent, one.backend);
         all.push(
-            Finding::if_used(one.mode != Mode::Off, "config.backend", what)
+            Finding::without_sandbox(one.mode != Mode::Off, "config.backend", what)
                 .rule(one.key("backend").unwrap_or("agents.defaults.sandbox.backend").to_owned())
                 .fix("write backend: \"docker\", or remove the key"),
         );
@@ -273,7 +257,7 @@ mod tests {
             mode: Some(0o600),
             document: Document::parse(text, file).ok(),
             config: Config::parse(text, file, &|_| None),
-            refused_binds: Vec::new(),
+            refused_here: Vec::new(),
             places: Places { home: None, state: "/state".into() },
             registry_files: Vec::new(),
         }
@@ -318,6 +302,9 @@ mod tests {
         ] {
             assert_eq!(bad(text), [(id.to_owned(), severity)], "{text}");
         }
+        // No session needs it, and `creel exec` does.
+        let unused = bad("{agents: {defaults: {sandbox: {backend: 'ssh'}}}}");
+        assert_eq!(unused, [("config.backend".to_owned(), Severity::Warning)]);
         let former = bad("{agents: {defaults: {sandbox: {perSession: true}}}}");
         assert_eq!(former, [("config.legacy-key".to_owned(), Severity::Error)]);
     }

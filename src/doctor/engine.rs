@@ -17,7 +17,7 @@ pub(super) fn checks(look: &EngineLook, used: bool, limited: &[&str]) -> Vec<Fin
         // The error of an engine that was not found lists the places itself.
         let named = look.tried.first().is_some_and(|first| error.message.contains(&first.endpoint));
         let what = if named { error.message.clone() } else { format!("{}{tried}", error.message) };
-        let finding = Finding::if_used(used, "engine.unavailable", what).fix(error.fix.clone());
+        let finding = Finding::without_sandbox(used, "engine.unavailable", what).fix(error.fix.clone());
         all.push(finding.rule(error.rule.clone().unwrap_or_else(|| SOCKET_RULE.to_owned())));
     }
     let Some(facts) = facts else { return all };
@@ -100,21 +100,20 @@ pub(super) fn images(images: &[ImageLook], used: bool) -> Vec<Finding> {
 }
 
 fn one(image: &ImageLook, used: bool) -> Finding {
-    let ImageLook { reference, agents, recipe, .. } = image;
+    let ImageLook { reference, agents, .. } = image;
     let rule = image
         .rule
         .clone()
         .unwrap_or_else(|| "agents.defaults.sandbox.docker.image (built-in value)".to_owned());
     let who = agents.join(", ");
-    let build = recipe.map(|name| format!("creel images build {name}"));
     if !image.present {
         let what = format!("image {reference} is missing (agents: {who})");
-        let fix = build.unwrap_or_else(|| format!("docker pull {reference}, or name another image"));
-        return Finding::if_used(used, "image.missing", what).rule(rule).fix(fix);
+        let fix = crate::image::obtain(reference);
+        return Finding::without_sandbox(used, "image.missing", what).rule(rule).fix(fix);
     }
     if image.outdated {
         let what = format!("image {reference} is older than its recipe (agents: {who})");
-        return Finding::warning("image.outdated", what).rule(rule).fix(build.unwrap_or_default());
+        return Finding::warning("image.outdated", what).rule(rule).fix(crate::image::obtain(reference));
     }
     Finding::ok("image.present", format!("image {reference} (agents: {who})"))
 }
@@ -160,7 +159,7 @@ mod tests {
             fix: "start one".to_owned(),
         };
         let look = EngineLook { tried: vec![attempt], error: Some(error), ..EngineLook::default() };
-        for (used, severity) in [(false, Severity::Note), (true, Severity::Error)] {
+        for (used, severity) in [(false, Severity::Warning), (true, Severity::Error)] {
             let all = checks(&look, used, &["pids"]);
             assert_eq!(severities(&all), [("engine.unavailable", severity)]);
             assert!(all[0].what.contains("unix:///a (default socket): no such socket"), "{}", all[0].what);
@@ -211,7 +210,6 @@ mod tests {
             rule: None,
             present: false,
             outdated: false,
-            recipe: Some("minimal"),
         };
         let missing = images(std::slice::from_ref(&image), true).remove(0);
         assert_eq!(
@@ -220,7 +218,11 @@ mod tests {
         );
         let old = ImageLook { present: true, outdated: true, ..image.clone() };
         assert_eq!(images(&[old], true)[0].id, "image.outdated");
-        let other = ImageLook { recipe: None, reference: "debian:12".to_owned(), ..image };
-        assert!(images(&[other], false)[0].fix.starts_with("docker pull debian:12"));
+        let other = ImageLook { reference: "debian:12".to_owned(), ..image };
+        let missing = images(&[other], false).remove(0);
+        // What `creel exec` says of the same image.
+        let refused = crate::engine::EngineError::ImageMissing { image: "debian:12".to_owned() };
+        assert_eq!(missing.fix, crate::error::Diagnose::report(&refused).fix);
+        assert_eq!(missing.severity, Severity::Warning);
     }
 }

@@ -42,8 +42,8 @@ pub struct ConfigLook {
     pub document: Option<Document>,
     /// The typed values, where they are sound.
     pub config: Result<Config, ConfigError>,
-    /// Binds that a first command would be refused for.
-    pub refused_binds: Vec<Problem>,
+    /// Binds and profiles that a first command would be refused for.
+    pub refused_here: Vec<Problem>,
     /// What relative paths in it are relative to.
     pub places: Places,
     /// Files of a former registry of sandboxes.
@@ -63,6 +63,10 @@ pub struct StateLook {
     pub foreign: Vec<(PathBuf, u32)>,
     /// It cannot be written.
     pub read_only: bool,
+    /// Others than its owner can write to it.
+    pub writable_by_others: bool,
+    /// What stands where creel's own directories should be, and what it is.
+    pub not_own: Vec<(PathBuf, &'static str)>,
 }
 
 /// The engine.
@@ -91,6 +95,4 @@ pub struct ImageLook {
     pub present: bool,
     /// It is older than its recipe.
     pub outdated: bool,
-    /// The recipe that makes it.
-    pub recipe: Option<&'static str>,
 }

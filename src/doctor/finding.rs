@@ -76,9 +76,10 @@ impl Finding {
         Self::new(id, Severity::Error, what)
     }
 
-    /// An error where sandboxes are used, else a note.
-    pub(super) fn if_used(used: bool, id: &'static str, what: impl Into<String>) -> Self {
-        Self::new(id, if used { Severity::Error } else { Severity::Note }, what)
+    /// No sandbox can be made: an error where sessions use them, else a warning, because `creel exec` makes one
+    /// whatever the mode is.
+    pub(super) fn without_sandbox(used: bool, id: &'static str, what: impl Into<String>) -> Self {
+        Self::new(id, if used { Severity::Error } else { Severity::Warning }, what)
     }
 
     #[must_use]

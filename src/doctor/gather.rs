@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::configuration;
 use super::facts::{ConfigLook, EngineLook, Facts, ImageLook, StateLook};
@@ -12,7 +12,7 @@ use crate::engine::{Discovery, Engine, EngineError};
 use crate::error::Diagnose as _;
 use crate::explain;
 use crate::image::{self, Recipe};
-use crate::sandbox::{self, Sandboxes};
+use crate::sandbox::{self, InitSearch, Sandboxes};
 use crate::state::StateDir;
 
 /// Directories of creel's own that only their owner may enter; what is mounted into sandboxes lies below them.
@@ -31,10 +31,8 @@ pub struct Around {
     pub places: Places,
     /// The engine.
     pub discovery: Discovery,
-    /// `$CREEL_INIT`.
-    pub init: Option<String>,
-    /// This program.
-    pub exe: PathBuf,
+    /// Where creel-init is looked for.
+    pub init: InitSearch,
     /// Every sandbox is opened from these.
     pub options: SandboxOptions,
 }
@@ -45,7 +43,7 @@ pub async fn look(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> Fact
     let (engine, handle) = ask(&around.discovery).await;
     let mut facts = Facts {
         state: state(around.state.root()),
-        init: sandbox::locate_init(around.init.as_deref(), &around.exe).map_err(|error| error.report()),
+        init: sandbox::locate_init(&around.init).map_err(|error| error.report()),
         engine,
         images: Vec::new(),
         sandboxes: None,
@@ -83,10 +81,7 @@ fn configured(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> ConfigLo
         present,
         mode: std::fs::metadata(&located.path).ok().map(|meta| meta.permissions().mode() & 0o7777),
         document: read.and_then(|text| Document::parse(text, &located.path).ok()),
-        refused_binds: config
-            .as_ref()
-            .map(|config| explain::refused_binds(config, places))
-            .unwrap_or_default(),
+        refused_here: config.as_ref().map(|config| explain::refused_here(config, places)).unwrap_or_default(),
         config,
         places: places.clone(),
         registry_files: registry.filter(|path| path.is_file()).collect(),
@@ -101,11 +96,20 @@ fn state(root: &Path) -> StateLook {
         look.noexec = stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
     }
     look.read_only = rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err();
+    let writable = |meta: std::fs::Metadata| meta.permissions().mode() & 0o022 != 0;
+    look.writable_by_others = std::fs::metadata(root).is_ok_and(writable);
     let own = root.join("creel");
     for part in PRIVATE {
-        let path = own.join(part);
+        // Not `join("")`: a slash at the end would follow a link.
+        let path = if part.is_empty() { own.clone() } else { own.join(part) };
+        if let Err(kind) = crate::state::own_dir(&path) {
+            look.not_own.push((path, kind));
+            if part.is_empty() {
+                break;
+            }
+            continue;
+        }
         let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
-        let path = if part.is_empty() { own.clone() } else { path };
         let mode = meta.permissions().mode() & 0o7777;
         if meta.uid() != own_uid {
             look.foreign.push((path, meta.uid()));
@@ -146,7 +150,6 @@ async fn images(look: &ConfigLook, engine: &Engine) -> Vec<ImageLook> {
         let key = sandbox.key("docker.image");
         let rule = key.map(|key| config.origin(key).map_or_else(|| key.to_owned(), |at| at.to_string()));
         let entry = by_reference.entry(reference.clone()).or_insert_with(|| ImageLook {
-            recipe: Recipe::of_reference(&reference).map(Recipe::name),
             reference,
             agents: Vec::new(),
             rule,

@@ -39,6 +39,24 @@ fn state(look: &StateLook) -> Vec<Finding> {
                 .fix(format!("make {root} writable, or set CREEL_STATE_DIR elsewhere")),
         );
     }
+    for (path, kind) in &look.not_own {
+        let what = format!("{} is no directory of creel's own: it is a {kind}", path.display());
+        all.push(
+            Finding::error("state.link", what)
+                .rule(STATE)
+                .fix(format!("remove it, creel makes it anew: rm {}", path.display())),
+        );
+    }
+    if look.writable_by_others {
+        all.push(
+            Finding::warning(
+                "state.writable",
+                format!("{root} can be written by other users of this machine"),
+            )
+            .rule(STATE)
+            .fix(format!("chmod go-w {root}: whoever writes there replaces the configuration")),
+        );
+    }
     for (path, uid) in &look.foreign {
         let what = format!("{} belongs to user {uid}", path.display());
         all.push(
@@ -74,6 +92,12 @@ mod tests {
         for (look, id, severity) in [
             (StateLook { noexec: true, ..good.clone() }, "state.noexec", Severity::Error),
             (StateLook { read_only: true, ..good.clone() }, "state.read-only", Severity::Error),
+            (StateLook { writable_by_others: true, ..good.clone() }, "state.writable", Severity::Warning),
+            (
+                StateLook { not_own: vec![("/s/creel/run".into(), "link")], ..good.clone() },
+                "state.link",
+                Severity::Error,
+            ),
             (
                 StateLook { foreign: vec![("/s/creel".into(), 7)], ..good.clone() },
                 "state.owner",

@@ -11,7 +11,7 @@ use super::facts::Facts;
 use super::finding::{Finding, Repair};
 use super::gather::Around;
 use super::sandboxes::is_broken;
-use crate::config::{legacy, store};
+use crate::config::{Config, legacy, store};
 use crate::engine::Engine;
 use crate::error::{Diagnose as _, Failure};
 use crate::sandbox::{ByLink, Sandboxes};
@@ -60,7 +60,9 @@ fn legacy_keys(
     let found = facts.config.document.as_ref().map(|document| legacy::find(document.root()));
     let clear = found.unwrap_or_default().into_iter().filter(|one| one.clear);
     let Around { located, state, places, .. } = around;
-    let changed = store::update(located, state, places, var, legacy::rewrite)?;
+    // Rewritten only where the result can be used: a file that stays broken is its owner's to mend.
+    let sound = |_: &str, after: &str| Config::parse(after, &located.path, var)?.check_all(places);
+    let changed = store::update(located, state, sound, legacy::rewrite)?;
     let told = clear.map(|one| format!("{}: {} rewritten as {}", located.path.display(), one.key, one.now));
     Ok(if changed { told.collect() } else { Vec::new() })
 }

@@ -9,12 +9,14 @@
 //! | `mounts` | the workspace and what is mounted, by configuration |
 //! | `policy` | tools and the elevated gates |
 //! | `sources` | which key decided, problems that a first command would meet |
+//! | `validity` | the whole check of a configuration, and of a change of it |
 //! | `live` | the engine and the container, as far as they answer in time |
 
 mod live;
 mod mounts;
 mod policy;
 mod sources;
+mod validity;
 
 use std::path::PathBuf;
 
@@ -28,8 +30,9 @@ pub use live::{
     look,
 };
 pub use mounts::{MountRow, MountSource};
-pub use policy::{Elevated, Sources, Tools};
-pub use sources::{At, Problem, Source, refused_binds};
+pub use policy::{Elevated, ExecTool, RemovedBy, Sources, Tools};
+pub use sources::{At, Problem, Source, refused_here};
+pub use validity::{Left, check, no_worse};
 
 /// Where upstream documents the fields.
 pub const DOCS_URL: &str = "https://docs.openclaw.ai/sandbox";
@@ -95,6 +98,8 @@ pub struct Own {
     pub config_file: PathBuf,
     /// Setting to the key and place that decided it; what is absent has its built-in value.
     pub sources: std::collections::BTreeMap<&'static str, Source>,
+    /// Whether the agent may call `exec`.
+    pub exec: ExecTool,
     /// What would refuse a sandbox of this session.
     pub problems: Vec<Problem>,
     /// Variables of the configuration whose names look like credentials; their values reach every command.
@@ -143,6 +148,7 @@ pub fn explain(
             version: env!("CARGO_PKG_VERSION"),
             config_file: config.file().to_owned(),
             sources: sources::sources(config, &sandbox),
+            exec: policy::exec(config, subject, sandboxed),
             problems,
             credential_names: sources::credential_names(&sandbox),
             live,

@@ -113,7 +113,7 @@ impl From<Managed> for MountRow {
             container_root: mount.target,
             writable: mount.writable,
             source: match mount.kind {
-                Kind::Workspace => MountSource::Workspace,
+                Kind::Workspace | Kind::Way => MountSource::Workspace,
                 Kind::Agent => MountSource::Agent,
                 Kind::ProtectedSkill => MountSource::ProtectedSkill,
                 Kind::Attachments => MountSource::Attachments,

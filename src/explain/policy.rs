@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::At;
 use crate::config::{Config, Subject};
 use crate::policy::elevated::{self, Failing};
-use crate::policy::{Entry, sandbox::Source};
+use crate::policy::{Caller, Entry, Tool, changes, sandbox::Source};
 
 /// The sandbox's lists of tools, groups expanded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,6 +46,55 @@ pub struct Elevated {
     pub allow_from: BTreeMap<&'static str, Vec<String>>,
     /// Gates that fail whoever asks.
     pub failures: Vec<Failing>,
+}
+
+/// Whether the session's agent may call `exec` at all. The sandbox's lists are only a part of what decides that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecTool {
+    /// It may.
+    pub callable: bool,
+    /// What takes it away, first to last; empty where nothing does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed_by: Vec<RemovedBy>,
+    /// What together brings it back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
+    /// The command that tells more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub see: Option<String>,
+}
+
+/// A rule that takes a tool away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RemovedBy {
+    /// The rule, as in `tools.deny`.
+    pub rule: String,
+    /// The key that decides.
+    pub key: String,
+    /// Where it stands; absent for what is built in.
+    #[serde(flatten)]
+    pub origin: Option<At>,
+}
+
+/// Asked as for a call without a model, a sender or a group: what they take away belongs to a message.
+pub(super) fn exec(config: &Config, subject: &Subject, sandboxed: bool) -> ExecTool {
+    let policy = config.tool_policy(&subject.agent, &Caller { sandboxed, ..Caller::default() });
+    let removals = policy.removals(&Tool::new("exec"));
+    let see = format!("creel tools list --why --agent {} --session {}", subject.agent, subject.session);
+    ExecTool {
+        callable: removals.is_empty(),
+        changes: changes(&removals).into_iter().map(str::to_owned).collect(),
+        see: (!removals.is_empty()).then_some(see),
+        removed_by: removals
+            .into_iter()
+            .map(|removal| RemovedBy {
+                rule: removal.rule(),
+                origin: config.origin(&removal.key).map(At::from),
+                key: removal.key,
+            })
+            .collect(),
+    }
 }
 
 pub(super) fn tools(config: &Config, subject: &Subject) -> Tools {

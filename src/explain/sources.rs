@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::config::{self, Config, Origin, Places, ResolvedSandbox, env};
+use crate::config::{self, Config, Origin, Places, ResolvedSandbox, env, seccomp};
 use crate::error::{Diagnose as _, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
 use crate::paths::{BindError, validate};
-use crate::session::SessionKey;
+use crate::session::{AgentId, SessionKey};
 
 /// The settings whose origin is worth a line.
 const SETTINGS: [&str; 15] = [
@@ -74,13 +74,37 @@ pub(super) fn problems(sandbox: &ResolvedSandbox, places: &Places, session: &Ses
     refused(sandbox, &deny(places), session).iter().map(BindError::report).collect()
 }
 
-/// The same for the main sessions of all agents, as problems of the configuration.
-pub fn refused_binds(config: &Config, places: &Places) -> Vec<config::Problem> {
+/// What this host refuses of a configuration that is sound by itself: binds and profiles that no sandbox gets here.
+pub fn refused_here(config: &Config, places: &Places) -> Vec<config::Problem> {
+    let mut all = refused_binds(config, places);
+    all.extend(refused_profiles(config, places));
+    all
+}
+
+/// Each agent, and the default one where it is not configured.
+fn agents(config: &Config) -> impl Iterator<Item = AgentId> {
     let named = config.agents().iter().map(|agent| agent.id.clone());
+    named.chain([config.default_agent()])
+}
+
+/// Seccomp profiles that cannot be read.
+fn refused_profiles(config: &Config, places: &Places) -> Vec<config::Problem> {
+    let mut known = HashSet::new();
+    let one = |agent: AgentId| {
+        let sandbox = config.sandbox(&agent, places).ok()?;
+        let key = sandbox.key("docker.seccompProfile").filter(|key| known.insert((*key).to_owned()))?;
+        let error = seccomp::read(sandbox.docker.seccomp_profile.as_deref()?).err()?;
+        Some(config.problem(key, error, seccomp::FIX))
+    };
+    agents(config).filter_map(one).collect()
+}
+
+/// Binds that the main sessions of all agents would be refused for.
+fn refused_binds(config: &Config, places: &Places) -> Vec<config::Problem> {
     let mut problems: Vec<config::Problem> = Vec::new();
     let mut known: HashSet<String> = HashSet::new();
     let deny = deny(places);
-    for agent in named.chain([config.default_agent()]) {
+    for agent in agents(config) {
         let Ok(sandbox) = config.sandbox(&agent, places) else { continue };
         for error in refused(&sandbox, &deny, &SessionKey::main_of(&agent)) {
             // A bind of the defaults comes once, whoever has it.

@@ -131,49 +131,49 @@ impl Diagnose for ImageError {
             Self::Engine(error) => return error.report(),
             Self::UnknownRecipe { .. } => (
                 "CRL-IMAGE-001",
-                None,
+                "built-in: the recipes that creel has",
                 format!("use one of: {}; other images come from your own docker build or pull", names()),
             ),
-            Self::ToolMissing { fix, .. } => ("CRL-IMAGE-002", None, fix.clone()),
-            Self::ToolFailed { fix, .. } => ("CRL-IMAGE-003", None, fix.clone()),
+            Self::ToolMissing { fix, .. } => ("CRL-IMAGE-002", "built-in: programs of the host that a build needs", fix.clone()),
+            Self::ToolFailed { fix, .. } => ("CRL-IMAGE-003", "built-in: programs of the host that a build needs", fix.clone()),
             Self::NoBusybox { .. } => (
                 "CRL-IMAGE-004",
-                None,
+                "built-in: `minimal` is one static program",
                 "install a static busybox (`apt-get install busybox-static`), or where a registry is reachable \
                  run `creel images build minimal --from-dockerfile`"
                     .to_owned(),
             ),
             Self::BadCa { path, .. } => (
                 "CRL-IMAGE-005",
-                Some("--ca"),
+                "--ca",
                 format!("put only PEM certificates (-----BEGIN CERTIFICATE-----) into {}", path.display()),
             ),
             Self::BadReference { .. } => {
-                ("CRL-IMAGE-006", Some("--tag"), "write NAME:TAG in lower case, such as creel-minimal:latest".to_owned())
+                ("CRL-IMAGE-006", "--tag", "write NAME:TAG in lower case, such as creel-minimal:latest".to_owned())
             }
-            Self::BadOptions { fix, .. } => ("CRL-IMAGE-007", None, (*fix).to_owned()),
-            Self::Interrupted => ("CRL-IMAGE-010", None, "run the command again".to_owned()),
+            Self::BadOptions { fix, .. } => ("CRL-IMAGE-007", "command line", (*fix).to_owned()),
+            Self::Interrupted => ("CRL-IMAGE-010", "built-in: an interrupted build tags nothing", "run the command again".to_owned()),
             Self::BuildFailed { image, .. } => (
                 "CRL-IMAGE-009",
-                None,
+                "--from-dockerfile",
                 format!("check that the base image can be pulled, or run `creel images build {image}`: it needs no registry"),
             ),
             Self::NotPulled { recipe, .. } => {
-                ("CRL-IMAGE-011", None, format!("run `creel images build {recipe}`: it needs no registry"))
+                ("CRL-IMAGE-011", "built-in: creel's own images come from no registry", format!("run `creel images build {recipe}`: it needs no registry"))
             }
             Self::PullFailed { registry, .. } => (
                 "CRL-IMAGE-012",
-                None,
+                "built-in: the engine pulls, with the docker client's credentials",
                 format!(
                     "check that the engine reaches {registry} and that the name is right; `creel images build` needs no \
                      registry"
                 ),
             ),
             Self::Io { path, .. } => {
-                ("CRL-IMAGE-008", None, format!("make {} accessible for this user", path.display()))
+                ("CRL-IMAGE-008", "built-in: a build reads and writes as this user", format!("make {} accessible for this user", path.display()))
             }
         };
-        Report { code, message: self.to_string(), rule: rule.map(str::to_owned), fix }
+        Report { code, message: self.to_string(), rule: Some(rule.to_owned()), fix }
     }
 }
 

@@ -33,5 +33,6 @@ pub use progress::{Event, Progress};
 pub use pull::pull;
 pub use recipe::{
     HOME, LABEL_CA, LABEL_IMAGE, LABEL_RECIPE, LABEL_SOURCE, PATH, Recipe, Source, USER, USER_ID, WORKSPACE,
+    obtain,
 };
 pub use reference::Reference;

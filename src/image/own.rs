@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::rootfs::{self, Node};
 use super::{ExtraCa, ImageError, elf};
+use crate::sandbox::InitSearch;
 
 /// Where creel is in the image.
 pub(super) const PROGRAM: &str = "/usr/local/bin/creel";
@@ -77,8 +78,7 @@ fn link_to_loader(loader: &str, libraries: &BTreeMap<String, Vec<u8>>) -> Option
 fn programs() -> Result<(Vec<u8>, Vec<u8>), ImageError> {
     let exe = std::env::current_exe().map_err(ImageError::io("/proc/self/exe", "look up"))?;
     let program = std::fs::read("/proc/self/exe").map_err(ImageError::io(&exe, "read"))?;
-    let named = std::env::var("CREEL_INIT").ok();
-    let tried = crate::sandbox::init_candidates(named.as_deref(), &exe);
+    let tried = InitSearch::from_process(|name| std::env::var(name).ok()).places();
     let init =
         tried.iter().find(|path| path.is_file()).cloned().unwrap_or_else(|| PathBuf::from("creel-init"));
     let bytes = std::fs::read(&init).map_err(ImageError::io(&init, "read"))?;

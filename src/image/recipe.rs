@@ -257,6 +257,14 @@ impl Source {
     }
 }
 
+/// What brings an image that the engine lacks: creel's own are built, others pulled.
+pub fn obtain(reference: &str) -> String {
+    match Recipe::of_reference(reference) {
+        Some(recipe) => format!("creel images build {}", recipe.name()),
+        None => format!("creel images pull {reference}, or name another image"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,6 +286,14 @@ mod tests {
         assert_eq!(Recipe::of_reference("openclaw-sandbox-common:bookworm-slim"), Some(Recipe::Common));
         assert_eq!(Recipe::of_reference("openclaw-sandbox"), None);
         assert_eq!(Recipe::of_reference("debian:bookworm-slim"), None);
+    }
+
+    #[test]
+    fn what_brings_an_image_can_be_run() {
+        for recipe in Recipe::ALL {
+            assert_eq!(obtain(recipe.default_reference()), format!("creel images build {}", recipe.name()));
+        }
+        assert!(obtain("creel-nothing:1").starts_with("creel images pull creel-nothing:1"), "no such recipe");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! subreaper that keeps double forks below itself — is a forked copy of PID 1, one for each command.
 //!
 //! It never: decides what may run, listens anywhere, reads a file that the workload can write. It holds one secret
-//! at most, see [`nonce`].
+//! at most, see `nonce`.
 
 mod cgroup;
 mod command;

@@ -1,5 +1,7 @@
 //! Starts a keeper where none is.
 
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use crate::error::{Failure, Report};
@@ -28,11 +30,34 @@ pub fn start(layout: &Layout, program: &Path, engine: Option<&str>) -> Result<()
         })
     };
     let log = layout.state().own("")?.join("keeper.log");
-    let log = std::fs::File::create(log).map_err(failed)?;
+    let log = private(&log).map_err(failed)?;
     let mut command = host_tool::detached(program, log);
     command.args(["keeper", "--detached"]).env("CREEL_STATE_DIR", layout.state().root());
     if let Some(engine) = engine {
         command.args(["--engine", engine]);
     }
     command.spawn().map(drop).map_err(failed)
+}
+
+/// A new log, for this user alone: it names sandboxes, sessions and paths. One that is there keeps no other mode.
+fn private(path: &Path) -> std::io::Result<File> {
+    let log = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
+    log.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keeper.log");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        private(&path).unwrap();
+        let meta = std::fs::metadata(&path).unwrap();
+        assert_eq!((meta.len(), meta.permissions().mode() & 0o777), (0, 0o600));
+    }
 }

@@ -2,8 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::deny_table::{self as table, Reach};
+use super::mounts::{Mount, MountTable, MountsError};
+use super::places::{DeniedPlaces, MountHit, Shown};
 use super::{lexical, resolve};
 
 /// Why an entry is on the list.
@@ -84,18 +87,19 @@ impl DenyEnv {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    path: PathBuf,
-    reach: Reach,
-    group: DenyGroup,
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) reach: Reach,
+    pub(super) group: DenyGroup,
 }
 
-/// The list, each entry as written and as it resolves.
+/// The list, each entry as written and as it resolves, and what was mounted when it was made.
 #[derive(Debug, Clone, Default)]
 pub struct DenyList {
     entries: Vec<Entry>,
     known: HashSet<(PathBuf, Reach)>,
     state_dirs: Vec<PathBuf>,
+    places: Arc<DeniedPlaces>,
 }
 
 /// How a path meets the list.
@@ -119,8 +123,14 @@ pub struct DenyHit {
 }
 
 impl DenyList {
-    /// Builds the list. Resolves each entry, so that a store that is itself a link is denied at both ends.
+    /// Builds the list. Resolves each entry, so that a store that is itself a link is denied at both ends, and looks at
+    /// what is mounted, so that it is denied under every name.
     pub fn new(env: &DenyEnv) -> Self {
+        Self::with_mounts(env, MountTable::own())
+    }
+
+    /// The same with a mount table that was read before. Without one, every source is refused.
+    pub fn with_mounts(env: &DenyEnv, table: Result<MountTable, MountsError>) -> Self {
         let mut list = Self::default();
         for path in table::UPSTREAM_SYSTEM {
             list.add(PathBuf::from(path), Reach::Tree, DenyGroup::Upstream);
@@ -147,7 +157,15 @@ impl DenyList {
             list.add(path.clone(), Reach::Tree, DenyGroup::Environment);
         }
         list.add_resolved();
+        list.places = Arc::new(DeniedPlaces::new(&list.entries, table));
         list
+    }
+
+    /// The same list with what is mounted now.
+    #[must_use]
+    pub fn look_again(mut self) -> Self {
+        self.places = Arc::new(DeniedPlaces::new(&self.entries, MountTable::own()));
+        self
     }
 
     fn add_state(&mut self, env: &DenyEnv) {
@@ -208,6 +226,34 @@ impl DenyList {
             let meets = entry.meets(path)?;
             Some(DenyHit { meets, blocked: entry.path.clone(), group: entry.group })
         })
+    }
+
+    /// What `source` (absolute, resolved), or a mount point below it, shows of the denied paths under another name.
+    /// `roots` as for [`Self::hit`].
+    pub fn by_mount(&self, source: &Path, roots: &[PathBuf]) -> Option<MountHit> {
+        self.places.hit(source, &|path| self.opened(path, roots))
+    }
+
+    /// The same for the mount points below `source` alone.
+    pub fn by_mount_below(&self, source: &Path, roots: &[PathBuf]) -> Option<MountHit> {
+        self.places.below(source, &|path| self.opened(path, roots))
+    }
+
+    /// What a mount, of whatever namespace, shows of the denied paths.
+    pub fn shown_by(&self, mount: &Mount) -> Option<Shown> {
+        self.places.shows(mount, &|_| false)
+    }
+
+    /// Device and inode of every denied path that exists, with its name: each entry once, as it resolves.
+    pub fn identities(&self) -> Vec<(PathBuf, (u64, u64))> {
+        use std::os::unix::fs::MetadataExt as _;
+        let mut known = HashSet::new();
+        let one = |entry: &Entry| {
+            let meta = std::fs::metadata(&entry.path).ok()?;
+            let identity = (meta.dev(), meta.ino());
+            known.insert(identity).then(|| (entry.path.clone(), identity))
+        };
+        self.entries.iter().filter_map(one).collect()
     }
 
     /// Whether `path` lies in a root that is a proper, public part of a state directory.

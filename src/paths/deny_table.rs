@@ -61,6 +61,8 @@ pub(super) const SYSTEM: &[(&str, Reach, DenyGroup)] = &[
     ("/lib", Reach::Tree, G::HostPrograms),
     ("/lib32", Reach::Tree, G::HostPrograms),
     ("/lib64", Reach::Tree, G::HostPrograms),
+    ("/opt/containerd", Reach::Tree, G::HostPrograms),
+    ("/opt/cni", Reach::Tree, G::HostPrograms),
     ("/var/spool/cron", Reach::Tree, G::HostPrograms),
     ("/var/lib/systemd", Reach::Tree, G::HostPrograms),
     ("/home", Reach::Itself, G::Homes),

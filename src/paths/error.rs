@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::bind::BindSyntax;
 use super::deny::{DenyHit, Meets};
+use super::places::MountHit;
 use super::resolve::ResolveError;
 use crate::error::{Diagnose, Report};
 
@@ -16,8 +17,10 @@ pub enum BindRefusal {
     Unresolved(ResolveError),
     /// The source is, or contains, a denied path.
     Denied(DenyHit),
+    /// What is mounted at the source or below it is, or contains, a denied path under another name.
+    DeniedByMount(MountHit),
     /// The source is a socket, device or pipe; reading one is talking to whoever listens.
-    SpecialFile(&'static str),
+    SpecialFile(Special),
     /// The source resolves to a path that is not text and cannot be told to the engine.
     NotText,
     /// The target belongs to a managed mount.
@@ -51,8 +54,53 @@ pub struct BindError {
     pub written: String,
     /// The source that the rule looked at: as written and cleaned, or as resolved.
     pub judged: Option<PathBuf>,
+    /// What lies there, where it is neither a file nor a directory: nothing that could be copied.
+    pub special: Option<Special>,
     /// The rule.
     pub refusal: Box<BindRefusal>,
+}
+
+/// What is neither a file nor a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// Somebody listens there, perhaps as root.
+    Socket,
+    /// A named pipe.
+    Pipe,
+    /// A block or character device.
+    Device,
+}
+
+impl Special {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Socket => "socket",
+            Self::Pipe => "named pipe",
+            Self::Device => "device",
+        }
+    }
+
+    fn fix(self) -> &'static str {
+        match self {
+            Self::Socket => {
+                "remove the bind: no flag opens a socket, because who reaches an engine's socket is root on the \
+                 host. Run what needs it outside the sandbox; a service that listens on TCP too can be reached \
+                 over docker.network"
+            }
+            Self::Device => "remove the bind: no flag opens a device. docker.gpus gives GPUs",
+            Self::Pipe => "mount a file or a directory",
+        }
+    }
+}
+
+impl BindError {
+    /// The smallest change that helps.
+    fn fix(&self) -> String {
+        match (&*self.refusal, self.special) {
+            (BindRefusal::Denied(_), Some(special)) => special.fix().to_owned(),
+            (refusal, _) => refusal.fix(),
+        }
+    }
 }
 
 impl std::error::Error for BindError {}
@@ -80,7 +128,8 @@ impl BindRefusal {
             Self::Denied(DenyHit { meets: Meets::Covers, blocked, .. }) => {
                 format!("its source brings {} along, a denied host path", blocked.display())
             }
-            Self::SpecialFile(kind) => format!("its source is a {kind}"),
+            Self::DeniedByMount(hit) => hit.why("its source"),
+            Self::SpecialFile(kind) => format!("its source is a {}", kind.word()),
             Self::NotText => "its source resolves to a path that is not UTF-8 text".to_owned(),
             Self::Reserved { reserved, .. } => format!("its target meets {reserved}, which is reserved"),
             Self::KernelTarget(path) => format!("its target lies in {path}, which the kernel provides"),
@@ -109,6 +158,7 @@ impl BindRefusal {
             Self::Syntax(syntax) => syntax.rule().to_owned(),
             Self::Unresolved(_) => "bind-unresolvable".to_owned(),
             Self::Denied(hit) => format!("bind-denied-{}", hit.group.name()),
+            Self::DeniedByMount(_) => "bind-denied-by-mount".to_owned(),
             Self::SpecialFile(_) => "bind-special-file".to_owned(),
             Self::NotText => "bind-not-text".to_owned(),
             Self::Reserved { .. } => "bind-reserved-target".to_owned(),
@@ -131,6 +181,7 @@ impl BindRefusal {
             Self::OutsideRoots(_) => "CRL-BIND-008",
             Self::SystemTarget(_) => "CRL-BIND-009",
             Self::ScratchTarget { .. } => "CRL-BIND-010",
+            Self::DeniedByMount(_) => "CRL-BIND-011",
         }
     }
 
@@ -142,7 +193,8 @@ impl BindRefusal {
                 "mount the one directory below it that is needed".to_owned()
             }
             Self::Denied(_) => "copy what is needed into the workspace; no flag opens this path".to_owned(),
-            Self::SpecialFile(_) => "mount a file or a directory".to_owned(),
+            Self::DeniedByMount(hit) => hit.fix(),
+            Self::SpecialFile(kind) => kind.fix().to_owned(),
             Self::NotText => "rename the directory".to_owned(),
             Self::Reserved { flag_opens: true, .. } => "choose another target; \
                  dangerouslyAllowReservedContainerTargets opens this one and hides what is mounted there"
@@ -172,7 +224,7 @@ impl Diagnose for BindError {
             code: self.refusal.code(),
             message: self.to_string(),
             rule: Some(format!("{} at {}", self.refusal.rule(), self.key)),
-            fix: self.refusal.fix(),
+            fix: self.fix(),
         }
     }
 }

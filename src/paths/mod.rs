@@ -9,9 +9,11 @@
 //! | [`lexical`] | rules on text: clean, inside |
 //! | [`resolve`] | the only caller of `canonicalize` |
 //! | [`deny`] | host paths that no sandbox gets |
+//! | [`mounts`] | the kernel's mount table |
+//! | [`places`] | the same host paths under the names that mounts give them |
 //! | [`bind`] | `host:container[:options]` into a typed value |
 //! | [`policy`] | what decides over a bind: roots, reserved targets, flags |
-//! | [`validate`] | the verdict over one bind |
+//! | [`validate()`] | the verdict over one bind |
 //! | [`workspace`] | the same deny list for a workspace directory |
 //! | [`protected`] | directories of a workspace that its sandbox must not change |
 //! | [`select`] | which of several mounts on one target wins |
@@ -26,6 +28,8 @@ mod error;
 pub mod hold;
 pub mod lexical;
 pub mod make;
+pub mod mounts;
+pub mod places;
 pub mod policy;
 pub mod protected;
 pub mod resolve;
@@ -36,8 +40,9 @@ pub mod workspace;
 
 pub use bind::{BindSpec, BindSyntax};
 pub use deny::{DenyEnv, DenyGroup, DenyHit, DenyList};
-pub use error::{BindError, BindRefusal};
+pub use error::{BindError, BindRefusal, Special};
 pub use hold::{HeldSource, HoldError, SourceIdentity};
+pub use places::{MountHit, Shown};
 pub use policy::BindPolicy;
 pub use validate::{ValidBind, validate, validate_all};
 pub use workdir::{GuestDir, WorkdirError, guest_dir};

@@ -8,7 +8,10 @@ use super::{lexical, resolve};
 /// Below the workspace, on the host and in the container.
 const DIRS: [&str; 2] = ["skills", ".agents/skills"];
 
-/// A directory that is mounted read-only over itself.
+/// Where the skills appear that the agent host lays out, below the workspace.
+const LAID_OUT: &str = ".openclaw/sandbox-skills/skills";
+
+/// A directory that is mounted over itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protected {
     /// On the host, resolved.
@@ -34,15 +37,40 @@ pub fn below(root: &Path, dir: &str) -> Option<PathBuf> {
     lexical::inside(&root, &source).then_some(source)
 }
 
+/// The directories between the workspace `root`, which appears at `workdir`, and a protected target below it: where one
+/// could be renamed, another would take its place with everything in it. Those that exist, from above.
+pub fn ways(root: &Path, workdir: &str, target: &str) -> Vec<Protected> {
+    let Some(dir) = target.strip_prefix(workdir).and_then(|rest| rest.strip_prefix('/')) else {
+        return Vec::new();
+    };
+    let one = |way: &str| Some(Protected { source: below(root, way)?, target: format!("{workdir}/{way}") });
+    ways_of(dir).into_iter().filter_map(one).collect()
+}
+
+/// The parents of a relative path, from above.
+fn ways_of(dir: &str) -> Vec<&str> {
+    dir.match_indices('/').filter_map(|(at, _)| dir.get(..at)).collect()
+}
+
 /// Where the skills appear that the agent host lays out beside a workspace (spec `sandbox.md` §4.4).
 pub fn laid_out(workdir: &str) -> String {
-    format!("{workdir}/.openclaw/sandbox-skills/skills")
+    format!("{workdir}/{LAID_OUT}")
+}
+
+/// Whether a mount shows this directory of the workspace at its own place.
+fn is_own(mount: (&str, &str), workspace: (&str, &str), dir: &str) -> bool {
+    mount.0 == format!("{}/{dir}", workspace.0) && mount.1 == format!("{}/{dir}", workspace.1)
 }
 
 /// Whether a mount is one of those of the workspace mounted from `source` at `workdir`.
 pub fn is_protected(mount: (&str, &str), workspace: (&str, &str)) -> bool {
-    DIRS.iter()
-        .any(|dir| mount.0 == format!("{}/{dir}", workspace.0) && mount.1 == format!("{}/{dir}", workspace.1))
+    DIRS.iter().any(|dir| is_own(mount, workspace, dir))
+}
+
+/// The same for the directories on the way to one.
+pub fn is_way(mount: (&str, &str), workspace: (&str, &str)) -> bool {
+    let all = DIRS.iter().chain([&LAID_OUT]);
+    all.flat_map(|dir| ways_of(dir)).any(|way| is_own(mount, workspace, way))
 }
 
 #[cfg(test)]
@@ -71,5 +99,23 @@ mod tests {
     fn told_apart_from_other_mounts() {
         assert!(is_protected(("/ws/skills", "/w/skills"), ("/ws", "/w")));
         assert!(!is_protected(("/other/skills", "/w/skills"), ("/ws", "/w")));
+        assert!(is_way(("/ws/.agents", "/w/.agents"), ("/ws", "/w")));
+        assert!(is_way(("/ws/.openclaw/sandbox-skills", "/w/.openclaw/sandbox-skills"), ("/ws", "/w")));
+        assert!(!is_way(("/ws/skills", "/w/skills"), ("/ws", "/w")));
+    }
+
+    #[test]
+    fn the_way_is_every_directory_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = resolve::resolve(dir.path()).unwrap();
+        let found = |target: &str| -> Vec<String> {
+            ways(&root, "/w", target).into_iter().map(|one| one.target).collect()
+        };
+        assert!(found("/w/a/b/c").is_empty());
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        assert_eq!(found("/w/a/b/c"), ["/w/a", "/w/a/b"]);
+        for none in ["/w/a", "/wa/b", "/x/a/b"] {
+            assert!(found(none).is_empty(), "{none}");
+        }
     }
 }

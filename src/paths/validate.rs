@@ -4,7 +4,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::bind::{BindSpec, Relabel};
-use super::error::{BindError, BindRefusal};
+use super::error::{BindError, BindRefusal, Special};
 use super::policy::BindPolicy;
 use super::{lexical, resolve};
 
@@ -36,6 +36,7 @@ pub fn validate(written: &str, key: &str, policy: &BindPolicy) -> Result<ValidBi
         key: key.to_owned(),
         written: written.to_owned(),
         judged: judged.map(Path::to_owned),
+        special: judged.and_then(special),
         refusal: Box::new(refusal),
     };
     let spec = BindSpec::parse(written).map_err(|error| refuse(None, BindRefusal::Syntax(error)))?;
@@ -44,6 +45,7 @@ pub fn validate(written: &str, key: &str, policy: &BindPolicy) -> Result<ValidBi
     let real =
         resolve::resolve(&clean).map_err(|error| refuse(Some(&clean), BindRefusal::Unresolved(error)))?;
     not_denied(&real, policy).map_err(|refusal| refuse(Some(&real), refusal))?;
+    not_denied_by_mount(&real, policy).map_err(|refusal| refuse(Some(&real), refusal))?;
     plain(&real).map_err(|refusal| refuse(Some(&real), refusal))?;
     free_target(&spec.target, policy).map_err(|refusal| refuse(None, refusal))?;
     for source in [&clean, &real] {
@@ -81,19 +83,25 @@ fn not_denied(source: &Path, policy: &BindPolicy) -> Result<(), BindRefusal> {
     policy.deny().hit(source, policy.roots()).map_or(Ok(()), |hit| Err(BindRefusal::Denied(hit)))
 }
 
+fn not_denied_by_mount(source: &Path, policy: &BindPolicy) -> Result<(), BindRefusal> {
+    let hit = policy.deny().by_mount(source, policy.roots());
+    hit.map_or(Ok(()), |hit| Err(BindRefusal::DeniedByMount(hit)))
+}
+
 /// An existing source must be a file or a directory; this refuses sockets wherever they lie.
 fn plain(source: &Path) -> Result<(), BindRefusal> {
-    let Ok(meta) = std::fs::symlink_metadata(source) else { return Ok(()) };
-    let kind = meta.file_type();
-    let special = [
-        (kind.is_socket(), "socket"),
-        (kind.is_fifo(), "named pipe"),
-        (kind.is_block_device() || kind.is_char_device(), "device"),
+    special(source).map_or(Ok(()), |kind| Err(BindRefusal::SpecialFile(kind)))
+}
+
+/// What lies at a path, at the end of its links, where it is neither file nor directory.
+fn special(path: &Path) -> Option<Special> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    let all = [
+        (kind.is_socket(), Special::Socket),
+        (kind.is_fifo(), Special::Pipe),
+        (kind.is_block_device() || kind.is_char_device(), Special::Device),
     ];
-    match special.iter().find(|(is, _)| *is) {
-        Some((_, name)) => Err(BindRefusal::SpecialFile(name)),
-        None => Ok(()),
-    }
+    all.into_iter().find(|(is, _)| *is).map(|(_, special)| special)
 }
 
 fn free_target(target: &str, policy: &BindPolicy) -> Result<(), BindRefusal> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::deny::{DenyHit, DenyList, Meets};
 use super::lexical;
+use super::places::MountHit;
 use super::resolve::{self, ResolveError};
 use crate::error::{Diagnose, Report};
 
@@ -19,7 +20,7 @@ pub enum WorkspaceError {
         source: ResolveError,
     },
     /// It is, or contains, a denied path.
-    #[error("workspace {written} (which is {resolved}) is refused: {}", deny_text(hit))]
+    #[error("workspace {written}{} is refused: {}", which(written, resolved), deny_text(hit))]
     Denied {
         /// As written.
         written: PathBuf,
@@ -28,12 +29,25 @@ pub enum WorkspaceError {
         /// What it met.
         hit: DenyHit,
     },
+    /// What is mounted there or below it is, or contains, a denied path under another name.
+    #[error("workspace {written} is refused: {}", hit.why("it"))]
+    DeniedByMount {
+        /// As written.
+        written: PathBuf,
+        /// What it met.
+        hit: MountHit,
+    },
     /// It is missing or no directory.
     #[error("workspace {0} is not an existing directory")]
     NotADirectory(PathBuf),
     /// The path is not text and cannot be told to the engine.
     #[error("workspace {0} is not UTF-8 text, or contains a control character")]
     NotText(PathBuf),
+}
+
+/// Where a path leads, unless that is what was written.
+fn which(written: &Path, resolved: &Path) -> String {
+    if written == resolved { String::new() } else { format!(" (which is {})", resolved.display()) }
 }
 
 fn deny_text(hit: &DenyHit) -> String {
@@ -52,9 +66,11 @@ impl Diagnose for WorkspaceError {
                 ("CRL-WORKSPACE-003", format!("make it: mkdir -p {}", path.display()))
             }
             Self::NotText(_) => ("CRL-WORKSPACE-004", "rename the directory".to_owned()),
+            Self::DeniedByMount { hit, .. } => ("CRL-WORKSPACE-005", hit.fix()),
         };
         let rule = match self {
             Self::Denied { hit, .. } => format!("workspace-denied-{}", hit.group.name()),
+            Self::DeniedByMount { .. } => "workspace-denied-by-mount".to_owned(),
             _ => "workspace".to_owned(),
         };
         Report { code, message: self.to_string(), rule: Some(rule), fix }
@@ -88,10 +104,21 @@ pub fn check_place(dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<PathB
     let resolved = resolve::resolve(&clean)
         .map_err(|source| WorkspaceError::Unresolved { written: dir.to_owned(), source })?;
     judge(&resolved)?;
+    if let Some(hit) = deny.by_mount(&resolved, &own) {
+        return Err(WorkspaceError::DeniedByMount { written: dir.to_owned(), hit });
+    }
     if resolved.to_str().is_none_or(|text| lexical::unreadable(text).is_some()) {
         return Err(WorkspaceError::NotText(resolved));
     }
     Ok(resolved)
+}
+
+/// Checks what is mounted below a directory (resolved) that is mounted without a question about the directory itself:
+/// one that the state directory holds by design. `own` as for [`check_place`].
+pub fn check_below(dir: &Path, deny: &DenyList, own: &[PathBuf]) -> Result<(), WorkspaceError> {
+    let own = super::deny::both_spellings(own.iter());
+    let refused = |hit| Err(WorkspaceError::DeniedByMount { written: dir.to_owned(), hit });
+    deny.by_mount_below(dir, &own).map_or(Ok(()), refused)
 }
 
 #[cfg(test)]
@@ -120,6 +147,10 @@ mod tests {
         for refused in ["/", "/etc", "/proc/self/cwd"] {
             assert!(matches!(check(Path::new(refused)), Err(WorkspaceError::Denied { .. })), "{refused}");
         }
+        let told = check(Path::new("/etc")).unwrap_err().to_string();
+        assert!(told.starts_with("workspace /etc is refused"), "{told}");
+        let told = check(&home.join("project/e")).unwrap_err().to_string();
+        assert!(told.contains("(which is /etc) is refused"), "{told}");
         for refused in [&home, &home.join("project/e"), &state, &state.join("creel"), &root] {
             assert!(matches!(check(refused), Err(WorkspaceError::Denied { .. })), "{refused:?}");
         }

@@ -67,7 +67,7 @@ fn entry(sifted: &Sifted, layer: &str) -> Option<StepEntry> {
     let removed: Vec<_> = sifted.removed().filter(|(_, removal)| removal.layer == layer).collect();
     let kinds = [Kind::Deny, Kind::Allow].map(|kind| removed.iter().any(|(_, removal)| removal.kind == kind));
     let (rule, rule_kind) = match kinds {
-        [true, false] => (layer.strip_suffix(".allow").map(|head| format!("{head}.deny")), "deny"),
+        [true, false] => (removed.first().map(|(_, removal)| removal.rule()), "deny"),
         [false, true] => (None, "allow"),
         _ => (None, "allow+deny"),
     };

@@ -63,8 +63,29 @@ pub struct Removal {
     /// The entry that denies, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<String>,
-    /// The smallest change that brings the tool past this step.
+    /// The smallest change that brings the tool past this cause.
     pub fix: String,
+}
+
+impl Removal {
+    /// The step as people call it: `.deny` where it denied by name, although the step has one label for both kinds.
+    pub fn rule(&self) -> String {
+        match (self.kind, self.layer.strip_suffix(".allow")) {
+            (Kind::Deny, Some(head)) => format!("{head}.deny"),
+            _ => self.layer.clone(),
+        }
+    }
+}
+
+/// What together brings a tool back that was removed for these reasons, each change once.
+pub fn changes(removals: &[Removal]) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for removal in removals {
+        if !all.contains(&removal.fix.as_str()) {
+            all.push(&removal.fix);
+        }
+    }
+    all
 }
 
 /// One step of the pipeline.
@@ -73,6 +94,8 @@ pub struct Step {
     pub(super) label: String,
     pub(super) allow: Option<Gate>,
     pub(super) deny: Matcher,
+    /// The denying list as it was written, where `deny` has its groups expanded; else empty.
+    pub(super) deny_written: Vec<Entry>,
     /// What helps against a built-in denial, which cannot be removed from a list.
     pub(super) against_built_in: Against,
 }
@@ -102,7 +125,13 @@ pub(super) struct Gate {
 impl Step {
     /// A step that denies nothing by name.
     pub(super) fn gate(label: String, gate: Gate) -> Self {
-        Self { label, allow: Some(gate), deny: Matcher::default(), against_built_in: Against::default() }
+        Self {
+            label,
+            allow: Some(gate),
+            deny: Matcher::default(),
+            deny_written: Vec::new(),
+            against_built_in: Against::default(),
+        }
     }
 
     /// What the log calls it.
@@ -113,24 +142,53 @@ impl Step {
     /// Whether it removes a tool, and by what. Deny is asked first: it wins.
     fn cause(&self, tool: &Tool) -> Option<Cause<'_>> {
         if let Some(entry) = self.deny.find(tool) {
-            return Some(Cause::Denied(self, entry));
+            return Some(Cause::Denied(self, self.as_written(entry)));
         }
-        let gate = self.allow.as_ref().filter(|gate| gate.matcher.find_allowed(tool).is_none())?;
-        Some(Cause::NotAllowed(&self.label, gate))
+        self.shut(tool).map(|gate| Cause::NotAllowed(&self.label, gate))
     }
-}
 
-impl Step {
+    fn shut(&self, tool: &Tool) -> Option<&Gate> {
+        self.allow.as_ref().filter(|gate| gate.matcher.find_allowed(tool).is_none())
+    }
+
+    /// Everything in this step that removes a tool, the first as [`Self::cause`] has it.
+    fn causes(&self, tool: &Tool) -> Vec<Cause<'_>> {
+        let mut denials: Vec<&Entry> = Vec::new();
+        let mut add = |entry| {
+            if !denials.contains(&entry) {
+                denials.push(entry);
+            }
+        };
+        let alone = |entry: &&Entry| Matcher::new([*entry]).find(tool).is_some();
+        self.deny.entries().iter().filter(alone).for_each(|entry| add(self.as_written(entry)));
+        // A name that two entries bring is in the expanded list only once.
+        self.deny_written.iter().filter(alone).for_each(add);
+        let gate = self.shut(tool).filter(|gate| !denials.iter().any(|entry| self.opens(entry, gate, tool)));
+        let denied = denials.iter().map(|entry| Cause::Denied(self, entry));
+        denied.chain(gate.map(|gate| Cause::NotAllowed(&self.label, gate))).collect()
+    }
+
+    /// An entry of the expanded list as it was written.
+    fn as_written<'s>(&'s self, entry: &'s Entry) -> &'s Entry {
+        self.deny_written.iter().find(|written| written.key == entry.key).unwrap_or(entry)
+    }
+
+    /// Taking this denial back lets the tool through the gate too.
+    fn opens(&self, entry: &Entry, gate: &Gate, tool: &Tool) -> bool {
+        let same =
+            matches!(&self.against_built_in, Against::AddTo(list) if gate.add_to.as_ref() == Some(list));
+        same && entry.list().is_none() && Matcher::new([entry]).find_allowed(tool).is_some()
+    }
+
     /// The smallest change that takes a denial back. An entry that was written has a place in its list.
     fn undo(&self, entry: &Entry) -> String {
         let text = entry.text.trim();
-        let list = entry.key.strip_suffix(']').and_then(|head| head.rsplit_once('['));
-        match (list, &self.against_built_in) {
+        match (entry.list(), &self.against_built_in) {
             (None, Against::AddTo(key)) => format!("add {text:?} to {key}"),
             (None, Against::Never) => {
                 "call it from the parent's session; no list gives it to a subagent".to_owned()
             }
-            _ => format!("remove {text:?} from {}", list.map_or(entry.key.as_str(), |(list, _)| list)),
+            (list, _) => format!("remove {text:?} from {}", list.unwrap_or(&entry.key)),
         }
     }
 }
@@ -229,6 +287,12 @@ impl Policy {
         Judged { tool: tool.clone(), removal: self.cause(tool).map(|cause| cause.removal(tool)) }
     }
 
+    /// Everything that removes a tool, in the order of the steps: [`Self::judge`] names the first. Empty where the
+    /// tool is there.
+    pub fn removals(&self, tool: &Tool) -> Vec<Removal> {
+        self.steps.iter().flat_map(|step| step.causes(tool)).map(|cause| cause.removal(tool)).collect()
+    }
+
     /// Whether a tool may be called. This is what enforces.
     pub fn verdict(&self, tool: &Tool) -> Verdict {
         if self.cause(tool).is_some() { Verdict::Deny } else { Verdict::Allow }
@@ -244,10 +308,10 @@ impl Policy {
         self.gateway_limit.as_deref()
     }
 
-    /// Entries of allow lists that name none of `tools`: misspelt, or a tool that is not loaded.
+    /// Written entries of allow lists that name none of `tools`: misspelt, or a tool that is not loaded.
     pub fn unknown<'a>(&'a self, tools: &'a [Tool]) -> impl Iterator<Item = &'a Entry> {
         let entries = self.steps.iter().filter_map(|step| Some(step.allow.as_ref()?.matcher.entries()));
-        entries.flatten().filter(move |entry| {
+        entries.flatten().filter(|entry| entry.list().is_some()).filter(move |entry| {
             let alone = Matcher::new([*entry]);
             !tools.iter().any(|tool| alone.find_allowed(tool).is_some())
         })

@@ -8,8 +8,15 @@ use super::tables::Profile;
 pub struct Entry {
     /// As written.
     pub text: String,
-    /// The key that wrote it, as in `tools.deny[0]`.
+    /// The key that wrote it, as in `tools.deny[0]`; of what is built in, the key that would decide instead.
     pub key: String,
+}
+
+impl Entry {
+    /// The key of the list that it is written in; `None` for what is built in.
+    pub fn list(&self) -> Option<&str> {
+        self.key.strip_suffix(']').and_then(|head| head.rsplit_once('[')).map(|(list, _)| list)
+    }
 }
 
 /// A list and its key.

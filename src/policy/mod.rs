@@ -36,7 +36,7 @@ pub mod steps;
 pub mod tables;
 pub mod verdict;
 
-pub use decide::{Judged, Kind, Policy, Removal, Sifted, Tool};
+pub use decide::{Judged, Kind, Policy, Removal, Sifted, Tool, changes};
 pub use elevated::{ElevatedScope, Failing, Gate, Level};
 pub use lists::{Entry, List, Lists, ProfileSet, ProviderScope, Scope, SenderScope};
 pub use sandbox::{Layer, SandboxTools};

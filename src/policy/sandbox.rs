@@ -54,6 +54,8 @@ pub struct SandboxTools {
     allow_key: String,
     /// The key of the list to which an addition belongs.
     add_to: String,
+    /// A configured deny list before its groups were expanded.
+    deny_written: Vec<Entry>,
 }
 
 impl SandboxTools {
@@ -66,7 +68,8 @@ impl SandboxTools {
         let open = empty_allow_is_all && allow.is_some_and(List::is_blank);
         let explicit = Matcher::new(allow.into_iter().chain(also).flat_map(|list| &list.entries));
 
-        let mut denied = match agent.deny.as_ref().or(global.deny.as_ref()) {
+        let deny = agent.deny.as_ref().or(global.deny.as_ref());
+        let mut denied = match deny {
             Some(list) => names(&list.entries),
             None => names(&List::built_in(DENY, SANDBOX_DENY).entries)
                 .into_iter()
@@ -94,6 +97,7 @@ impl SandboxTools {
                 (Some(list), _) | (None, Some(list)) => list.key.clone(),
                 (None, None) => ALSO.to_owned(),
             },
+            deny_written: deny.map(|list| list.entries.clone()).unwrap_or_default(),
         }
     }
 
@@ -108,6 +112,7 @@ impl SandboxTools {
             label: LABEL.to_owned(),
             allow: (!self.open).then(gate),
             deny: Matcher::new(&self.deny),
+            deny_written: self.deny_written.clone(),
             against_built_in: Against::AddTo(self.add_to.clone()),
         }
     }

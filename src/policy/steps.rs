@@ -149,7 +149,13 @@ impl Build {
         let deny = lists.deny.as_ref().map(Matcher::of).unwrap_or_default();
         if allow.is_some() || !deny.is_empty() {
             let against_built_in = Against::default();
-            self.policy.steps.push(Step { label: label.to_owned(), allow, deny, against_built_in });
+            self.policy.steps.push(Step {
+                label: label.to_owned(),
+                allow,
+                deny,
+                deny_written: Vec::new(),
+                against_built_in,
+            });
         }
     }
 

@@ -156,13 +156,19 @@ fn the_gateway_tool_is_limited_unless_it_is_named() {
 
 #[test]
 fn misspelt_entries_are_found() {
-    let mut global = Scope::default();
-    global.lists.allow = Some(list("tools.allow", &["read", "raed", "group:nosuch", "acme", "srv__*"]));
+    let texts = ["read", "raed", "group:nosuch", "acme", "srv__*"];
+    let entry =
+        |(at, text): (usize, &&str)| Entry { text: (*text).to_owned(), key: format!("tools.allow[{at}]") };
+    let entries = texts.iter().enumerate().map(entry).collect();
+    // `bundle-mcp` is an entry of the profile: nobody misspelt it.
+    let mut global = Scope { profile: Some(profile(Profile::Coding)), ..Scope::default() };
+    global.lists.allow = Some(List { key: "tools.allow".to_owned(), entries });
     let policy = policy(&global, None, &Caller::default());
-    let tools = all_tools();
+    let tools: Vec<Tool> =
+        all_tools().into_iter().filter(|tool| tool.owner() != Some("bundle-mcp")).collect();
     assert_eq!(
         policy.unknown(&tools).map(|entry| entry.text.as_str()).collect::<Vec<_>>(),
-        ["raed", "group:nosuch"]
+        ["raed", "group:nosuch", "srv__*"]
     );
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::process::decode::Decoder;
 use crate::wire::Stream;
 
 /// Characters kept (spec `exec.md` §6.2: the aggregate). Counted as Unicode scalar values (design §1, Q-9).
@@ -11,37 +12,17 @@ pub const MAX_CHARS: usize = 200_000;
 #[derive(Debug, Default)]
 pub struct Aggregate {
     text: VecDeque<char>,
-    /// Bytes of an unfinished character, for each stream.
-    cut: [Vec<u8>; 2],
+    /// One for each stream.
+    decoders: [Decoder; 2],
     truncated: bool,
 }
 
 impl Aggregate {
     /// Adds bytes of a stream. A character may be cut anywhere; what is no UTF-8 becomes U+FFFD.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let [out, err] = &mut self.cut;
-        let cut = if stream == Stream::Stdout { out } else { err };
-        let mut joined = std::mem::take(cut);
-        joined.extend_from_slice(bytes);
-        let mut rest = joined.as_slice();
-        while !rest.is_empty() {
-            match std::str::from_utf8(rest) {
-                Ok(text) => {
-                    self.text.extend(text.chars());
-                    break;
-                }
-                Err(error) => {
-                    let (good, bad) = rest.split_at(error.valid_up_to());
-                    self.text.extend(std::str::from_utf8(good).unwrap_or_default().chars());
-                    let Some(length) = error.error_len() else {
-                        *cut = bad.to_vec();
-                        break;
-                    };
-                    self.text.push_back(char::REPLACEMENT_CHARACTER);
-                    rest = bad.get(length..).unwrap_or_default();
-                }
-            }
-        }
+        let [out, err] = &mut self.decoders;
+        let decoder = if stream == Stream::Stdout { out } else { err };
+        decoder.push(bytes, |text| self.text.extend(text.chars()));
         self.trim();
     }
 
@@ -53,7 +34,7 @@ impl Aggregate {
 
     /// The text, and whether its beginning was dropped. A character that was never finished is U+FFFD.
     pub fn finish(mut self) -> (String, bool) {
-        let unfinished = self.cut.iter().filter(|cut| !cut.is_empty()).count();
+        let unfinished = self.decoders.iter().filter(|decoder| decoder.unfinished()).count();
         self.text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, unfinished));
         self.trim();
         (self.text.into_iter().collect(), self.truncated)

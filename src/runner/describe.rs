@@ -28,12 +28,7 @@ impl Outcome {
         }
         let seconds = |limit: Option<Duration>| limit.unwrap_or_default().as_secs_f64();
         let report = |code, message: String, rule: &str, fix: &str| {
-            Some(Report {
-                code,
-                message,
-                rule: (!rule.is_empty()).then(|| rule.to_owned()),
-                fix: fix.to_owned(),
-            })
+            Some(Report { code, message, rule: Some(rule.to_owned()), fix: fix.to_owned() })
         };
         match self.death {
             Death::Timeout => report(
@@ -74,26 +69,26 @@ impl Outcome {
             Death::SupervisorLost => report(
                 "CRL-EXEC-005",
                 format!("the command's supervisor was killed from inside the sandbox{}", self.tree()),
-                "",
+                "built-in: the loss of a supervisor ends its command",
                 "something in the sandbox kills processes that are not its own; see what the command does",
             ),
             Death::SandboxStopped => report(
                 "CRL-EXEC-006",
                 "the sandbox was stopped under the command".to_owned(),
-                "",
+                "built-in: a command ends with its sandbox",
                 "run it again",
             ),
             Death::EngineLost => report(
                 "CRL-EXEC-007",
                 "the container or the engine was lost under the command; how far it got is not known"
                     .to_owned(),
-                "",
+                "built-in: a command ends with its sandbox",
                 "check `creel engine status`, then what the command has done, before running it again",
             ),
             Death::OwnerLost => report(
                 "CRL-EXEC-008",
                 "the command was ended because creel was gone for longer than its lease".to_owned(),
-                "",
+                "built-in: a command without its creel ends when its lease is over",
                 "run it again",
             ),
             Death::Exit if !self.full.is_empty() && self.code != Some(0) => report(
@@ -135,38 +130,84 @@ fn not_started(failure: StartFailure, errno: i32, asked: &Asked) -> Report {
     let reason =
         if errno == 0 { String::new() } else { format!(": {}", std::io::Error::from_raw_os_error(errno)) };
     let Asked { program, workdir, image, .. } = asked;
-    let (code, message, fix) = match failure {
+    let (code, message, rule, fix) = match failure {
         StartFailure::Process => (
             "CRL-EXEC-010",
             format!("no process could be made in the sandbox{reason}"),
+            "agents.defaults.sandbox.docker.pidsLimit, memory",
             "the sandbox's pids or memory limit is used up by other commands: end some".to_owned(),
         ),
         StartFailure::Setup => (
             "CRL-EXEC-011",
             format!("the command's session or terminal could not be set up{reason}"),
+            "built-in: a command has a session of its own",
             "try without --tty; else recreate the sandbox: `creel sandbox recreate`".to_owned(),
         ),
         StartFailure::Workdir => (
             "CRL-EXEC-012",
             format!("working directory {workdir} cannot be entered{reason}; nothing was executed"),
+            "built-in: a command runs in its working directory or not at all (--workdir)",
             "name an existing directory of the container (paths are literal), or leave --workdir out".to_owned(),
         ),
         StartFailure::Shell => (
             "CRL-EXEC-013",
             format!("image {image} has no shell at /bin/sh{reason}; nothing was executed"),
+            "built-in: shell text is run by the image's /bin/sh",
             "pass the program and its arguments as several operands after --, or use an image with a shell".to_owned(),
         ),
         StartFailure::NotFound => (
             "CRL-EXEC-014",
             format!("program {program} was not found{reason}"),
-            "name its full path, or add its directory to tools.exec.pathPrepend".to_owned(),
+            "built-in: programs are looked up in the sandbox's PATH (tools.exec.pathPrepend, then the image's)",
+            format!(
+                "image {image} may not have it: use one that has, or name its full path, or add its directory to \
+                 tools.exec.pathPrepend"
+            ),
         ),
         StartFailure::NotExecutable => (
             "CRL-EXEC-015",
             format!("program {program} cannot be executed{reason}"),
+            "built-in: the kernel decides by mode, format and mount (agents.defaults.sandbox.docker.tmpfs)",
             "check its mode and its first line; files in /tmp, /var/tmp and /run cannot be executed (mounted noexec)"
                 .to_owned(),
         ),
     };
-    Report { code, message, rule: None, fix }
+    Report { code, message, rule: Some(rule.to_owned()), fix }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_names_its_rule_and_the_image_that_may_lack_a_program() {
+        let asked = Asked { program: "make".to_owned(), image: "small:1".to_owned(), ..Asked::default() };
+        for failure in [
+            StartFailure::Process,
+            StartFailure::Setup,
+            StartFailure::Workdir,
+            StartFailure::Shell,
+            StartFailure::NotFound,
+            StartFailure::NotExecutable,
+        ] {
+            let report = not_started(failure, 0, &asked);
+            assert!(report.rule.is_some_and(|rule| !rule.is_empty()), "{}", report.code);
+        }
+        let fix = not_started(StartFailure::NotFound, 2, &asked).fix;
+        assert!(fix.starts_with("image small:1 may not have it"), "{fix}");
+        for death in [
+            Death::Timeout,
+            Death::NoOutputTimeout,
+            Death::Memory,
+            Death::Pids,
+            Death::SupervisorLost,
+            Death::SandboxStopped,
+            Death::EngineLost,
+            Death::OwnerLost,
+        ] {
+            let stopped = Outcome::stopped(crate::runner::Transport::Init, Duration::ZERO, [0; 2]);
+            let report = Outcome { death, ..stopped }.describe(&asked).unwrap();
+            assert!(report.rule.is_some_and(|rule| !rule.is_empty()), "{}", report.code);
+        }
+    }
 }

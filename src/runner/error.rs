@@ -32,7 +32,7 @@ impl Diagnose for RunError {
             Self::Random { .. } => Report {
                 code: "CRL-RUN-001",
                 message: self.to_string(),
-                rule: None,
+                rule: Some("built-in: every command has a name that nobody guesses".to_owned()),
                 fix: "check that getrandom works on this machine".to_owned(),
             },
         }
@@ -124,6 +124,27 @@ fn advice(reason: Refusal) -> &'static str {
     }
 }
 
+impl LinkError {
+    fn rule(&self) -> &'static str {
+        match self {
+            Self::Rendezvous { .. } => "CREEL_STATE_DIR",
+            Self::NoAnswer { .. } => "built-in: a sandbox's init dials creel (--transport)",
+            Self::Unproven { .. } | Self::Flooded { .. } => {
+                "built-in: only the sandbox's own init is spoken to, by the kernel's word"
+            }
+            Self::Version { .. } => "built-in: both ends speak the same version",
+            Self::Silent { .. } | Self::Lost { .. } => "built-in: without an answer nothing is assumed",
+            Self::Refused { reason, .. } => match reason {
+                Refusal::Unknown | Refusal::NotOwner => "built-in: a command has one owner",
+                Refusal::Full => "built-in: commands at a time in one sandbox",
+                Refusal::Invalid => "built-in: what a program can be given",
+                Refusal::Stopping => "built-in: a sandbox that is being stopped starts nothing",
+                Refusal::System => "agents.defaults.sandbox.docker.pidsLimit, memory",
+            },
+        }
+    }
+}
+
 impl Diagnose for LinkError {
     fn report(&self) -> Report {
         let (code, fix) = match self {
@@ -150,6 +171,6 @@ impl Diagnose for LinkError {
             }
             Self::Refused { reason, .. } => ("CRL-LINK-008", advice(*reason)),
         };
-        Report { code, message: self.to_string(), rule: None, fix: fix.to_owned() }
+        Report { code, message: self.to_string(), rule: Some(self.rule().to_owned()), fix: fix.to_owned() }
     }
 }

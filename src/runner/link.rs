@@ -202,6 +202,11 @@ impl Link {
         self.answer(answer).await
     }
 
+    /// Whether the connection is over.
+    pub fn is_over(&self) -> bool {
+        lock(&self.shared.table).closed.is_some()
+    }
+
     /// Whether init has ended; asked when the connection is over. A little time is given: the kernel closes what a
     /// process had open before it counts as ended.
     pub async fn has_ended(&self) -> bool {

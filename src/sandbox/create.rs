@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::blame;
 use super::ensure::{MEET_DEADLINE, Plan, Ready, Timings, lap};
 use super::error::SandboxError;
 use super::files::RunId;
@@ -14,7 +15,7 @@ use super::record::{Record, Secret};
 use super::request::PoolRole;
 use super::spec::{self, MEET_TARGET};
 use super::{Sandboxes, workspace};
-use crate::engine::{ContainerFacts, ContainerId, ContainerSpec};
+use crate::engine::{ContainerFacts, ContainerId, ContainerSpec, EngineError};
 use crate::runner::Awaited;
 use crate::wire::Nonce;
 
@@ -68,7 +69,7 @@ impl<'a> Attempt<'a> {
         let layout = &self.sandboxes.layout;
         let name = &self.plan.request.name;
         let mut clock = Instant::now();
-        let id = self.sandboxes.engine.create(&self.spec).await?;
+        let id = self.sandboxes.engine.create(&self.spec).await.map_err(|error| self.not_made(error))?;
         self.id = Some(id.clone());
         timings.create_us = lap(&mut clock);
         let facts = self.start(&id).await?;
@@ -79,7 +80,7 @@ impl<'a> Attempt<'a> {
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, &id, source).await),
         };
         timings.meet_us = lap(&mut clock);
-        let hardening = self.prove(&mut link, &id, facts.pid).await?;
+        let hardening = self.prove(&mut link, &id, &facts).await?;
         timings.prove_us = lap(&mut clock);
         let setup = |source| SandboxError::Setup { name: name.to_string(), source };
         meet.prepare(&mut link).await.map_err(setup)?;
@@ -116,8 +117,27 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    fn not_made(&self, error: EngineError) -> SandboxError {
+        match &error {
+            EngineError::NotFound { message, .. } | EngineError::Refused { message, .. }
+                if blame::network(&self.spec.network, message) =>
+            {
+                self.no_network(message.clone())
+            }
+            _ => error.into(),
+        }
+    }
+
+    fn no_network(&self, reason: String) -> SandboxError {
+        let (name, network) = (self.spec.name.clone(), self.spec.network.clone());
+        SandboxError::Network { name, network, reason }
+    }
+
     async fn start_failed(&self, id: &ContainerId, reason: String) -> SandboxError {
         let spec = &self.spec;
+        if blame::network(&spec.network, &reason) {
+            return self.no_network(reason);
+        }
         let options = format!(
             "image {}, user {}, network {}, read-only root {}, cap-drop {}, no-new-privileges, seccomp {}, pids {}",
             self.plan.request.image,
@@ -139,7 +159,7 @@ impl<'a> Attempt<'a> {
         &self,
         link: &mut L,
         id: &ContainerId,
-        pid1: i32,
+        container: &ContainerFacts,
     ) -> Result<Hardening, SandboxError> {
         let asked = link.facts(prove::paths(&self.spec));
         let silent = |_| MeetError { reason: "init does not answer the probe".to_owned(), timed_out: true };
@@ -147,10 +167,11 @@ impl<'a> Attempt<'a> {
             Ok(facts) => facts,
             Err(source) => return Err(self.sandboxes.meet_failed(self.plan, id, source).await),
         };
+        self.nothing_denied(&facts.mountinfo, container)?;
         let mut identities = self.plan.identities.clone();
         identities.insert(MEET_TARGET.to_owned(), workspace::identity(&self.rendezvous)?);
         let mut hardening = prove::prove(&self.spec, &identities, &facts);
-        hardening.checks.extend(prove::outside(&self.spec, &prove::Outside::of(pid1)));
+        hardening.checks.extend(prove::outside(&self.spec, &prove::Outside::of(container.pid)));
         if hardening.unknown().next().is_some() {
             // Only now, because it is a slow request and the kernel's word is better where there is one.
             let engine = self.sandboxes.engine.capabilities().await?;
@@ -178,6 +199,15 @@ impl<'a> Attempt<'a> {
             .collect();
         hardening.warnings.extend(told);
         Ok(hardening)
+    }
+
+    /// Refuses what came along with a directory since it was judged; no configuration allows it.
+    fn nothing_denied(&self, mountinfo: &str, container: &ContainerFacts) -> Result<(), SandboxError> {
+        let told: Vec<&str> = container.mounts.iter().map(|mount| mount.target.as_str()).collect();
+        let deny = self.plan.request.deny.clone().look_again();
+        let name = || self.spec.name.clone();
+        prove::denied(&self.spec, mountinfo, &told, &deny)
+            .map_or(Ok(()), |hit| Err(SandboxError::DeniedMount { name: name(), hit: Box::new(hit) }))
     }
 
     fn record(&self, facts: &ContainerFacts, hardening: &Hardening, outside: bool) -> Record {

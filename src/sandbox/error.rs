@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::blame;
 use super::meet::MeetError;
 use super::prove::Check;
 use super::request::ALLOW_UNENFORCED_KEY;
 use crate::engine::EngineError;
 use crate::error::{Diagnose, Report};
-use crate::paths::HoldError;
+use crate::paths::{HoldError, MountHit};
 use crate::state::StateError;
 
 /// Why a sandbox cannot be made, used or removed.
@@ -123,6 +124,14 @@ pub enum SandboxError {
         /// How many commands run.
         commands: usize,
     },
+    /// It was open, and is not there any more.
+    #[error("sandbox {name} was stopped or removed: its container is {status}")]
+    Gone {
+        /// The container's name.
+        name: String,
+        /// What the engine says of it: `removed`, `exited`, …
+        status: String,
+    },
     /// The container is paused.
     #[error("sandbox {name} is paused")]
     Paused {
@@ -159,6 +168,16 @@ pub enum SandboxError {
         /// The engine has no GPU to give.
         gpus: bool,
     },
+    /// The network that it should join is not there.
+    #[error("sandbox {name} cannot join the network {network:?}: {reason}")]
+    Network {
+        /// The container's name.
+        name: String,
+        /// The network as configured.
+        network: String,
+        /// The engine's words.
+        reason: String,
+    },
     /// Init did not come to the rendezvous, or did not answer.
     #[error("creel-init of sandbox {name} was not met: {source}{}", tail(.log))]
     Meet {
@@ -185,6 +204,14 @@ pub enum SandboxError {
         /// The failed checks.
         gaps: Vec<Check>,
     },
+    /// A mount that came along with a directory shows a denied path of the host.
+    #[error("sandbox {name} was removed: at {} in it is mounted {}", hit.point.display(), hit.shown.what())]
+    DeniedMount {
+        /// The container's name.
+        name: String,
+        /// What was found; its mount point is the container's.
+        hit: Box<MountHit>,
+    },
     /// The workspace or a mount point in it cannot be used.
     #[error("workspace {path}: {reason}")]
     Workspace {
@@ -210,6 +237,16 @@ fn told(checks: &[Check]) -> String {
 }
 
 impl SandboxError {
+    /// The setting (`docker.network`) that this is about, where it is one of the configuration's.
+    pub fn setting(&self) -> Option<&'static str> {
+        match self {
+            Self::Network { .. } => Some("docker.network"),
+            Self::StartFailed { gpus: true, .. } => Some("docker.gpus"),
+            Self::Setup { .. } => Some("docker.setupCommand"),
+            _ => None,
+        }
+    }
+
     /// Wraps an error of the operating system.
     pub(super) fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
@@ -241,7 +278,10 @@ impl SandboxError {
             Self::Workspace { .. } => "CRL-SANDBOX-018",
             Self::Untranslatable { .. } => "CRL-SANDBOX-019",
             Self::DeniedOnHost { .. } => "CRL-SANDBOX-020",
+            Self::DeniedMount { .. } => "CRL-SANDBOX-021",
             Self::Busy { .. } => "CRL-SANDBOX-030",
+            Self::Gone { .. } => "CRL-SANDBOX-031",
+            Self::Network { .. } => "CRL-SANDBOX-032",
         }
     }
 
@@ -252,11 +292,14 @@ impl SandboxError {
             Self::InitMissing { .. } | Self::InitUnusable { .. } => "CREEL_INIT",
             Self::RemoteEngine { .. } => "built-in: init needs a shared file system",
             Self::StartFailed { gpus: true, .. } => "agents.defaults.sandbox.docker.gpus",
+            Self::Network { .. } => "agents.defaults.sandbox.docker.network",
             Self::Setup { .. } => "agents.defaults.sandbox.docker.setupCommand",
             Self::NotEnforced { .. } => ALLOW_UNENFORCED_KEY,
             Self::Workspace { .. } => "agents.defaults.workspace",
             Self::Untranslatable { .. } => "built-in: what a sandbox mounts is on the engine's host",
             Self::DeniedOnHost { .. } => "built-in: denied host paths",
+            Self::DeniedMount { .. } => "built-in: bind-denied-by-mount",
+            Self::Gone { .. } => "built-in: a sandbox that ended is never started again",
             Self::Foreign { .. } => "built-in: foreign containers are never adopted",
             Self::DriftedHot { .. } | Self::Leased { .. } | Self::Busy { .. } => {
                 "built-in: a sandbox in use is not removed"
@@ -273,7 +316,7 @@ impl SandboxError {
             Self::Io { path, .. } => format!("make {} usable for this user", path.display()),
             Self::BadName { .. } => "use a prefix of letters, digits, `_`, `.` and `-`".to_owned(),
             Self::InitMissing { .. } => {
-                "run `make init`, or set CREEL_INIT to the creel-init binary".to_owned()
+                "run `make install` in creel's sources, which puts it beside the `creel` in PATH, or set CREEL_INIT to the creel-init binary".to_owned()
             }
             Self::InitUnusable { .. } => {
                 "build it with `make init`, which links it statically for this machine".to_owned()
@@ -296,11 +339,23 @@ impl SandboxError {
                     "a foreground command ends by itself half a minute after its creel; or stop {name} with --force"
                 )
             }
+            Self::Gone { .. } => {
+                "open it again, which makes a new one (with `creel exec`: run it again); see who stopped it, or whether its idle limit did"
+                    .to_owned()
+            }
             Self::Paused { name } => format!("unpause {name}, or stop it with --force"),
             Self::DriftedHot { hint, .. } => format!("when its commands are done: {hint}"),
             Self::StartFailed { gpus: true, .. } => {
                 "install the GPU vendor's toolkit for this engine, or remove docker.gpus".to_owned()
             }
+            Self::Network { network, .. } => match blame::joined(network) {
+                Some(container) => format!("start container {container}, or write another docker.network"),
+                None => {
+                    format!(
+                        "docker network create {network}, or write \"none\" or \"bridge\" in docker.network"
+                    )
+                }
+            },
             Self::StartFailed { options, .. } => {
                 format!("check the image against the options in effect: {options}")
             }
@@ -322,6 +377,10 @@ impl SandboxError {
                 "mount a directory of the host into creel's container at {} or above it, or use one that is mounted",
                 path.display()
             ),
+            Self::DeniedMount { .. } => {
+                "find out who mounts it on the host, umount it there, and run again; no flag opens it"
+                    .to_owned()
+            }
             Self::DeniedOnHost { .. } => {
                 "mount another directory of the host into creel's container".to_owned()
             }

@@ -89,6 +89,8 @@ impl Layout {
         let entries = std::fs::read_dir(&dir).map_err(SandboxError::io(&dir, "list"))?;
         let one = |entry: std::fs::DirEntry| {
             let id = RunId::parse(entry.file_name().to_str()?)?;
+            // Nothing of creel's, and not in the way of what is.
+            entry.file_type().ok().filter(std::fs::FileType::is_dir)?;
             Some((id, entry.metadata().ok()?.modified().ok()?))
         };
         Ok(entries.flatten().filter_map(one).collect())

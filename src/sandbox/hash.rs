@@ -150,15 +150,18 @@ impl Inputs {
     }
 
     /// A directory with instructions: of the workspace and mounted read-only over itself, or laid out by the agent host,
-    /// which lays it out anew as it likes.
+    /// which lays it out anew as it likes; or a directory on the way to one, mounted writable over itself.
     fn is_protected(&self, mount: &Value) -> bool {
         let workdir = self.0.get("workdir").and_then(Value::as_str);
         let workspace = self.mounts().find(|one| target(one).is_some() && target(one) == workdir);
         let pair = |mount: &Value| Some((source(mount)?.to_owned(), target(mount)?.to_owned()));
         workspace.and_then(pair).zip(pair(mount)).is_some_and(|(workspace, one)| {
-            mount.get("read_only") == Some(&Value::Bool(true))
-                && (protected::is_protected((&one.0, &one.1), (&workspace.0, &workspace.1))
-                    || one.1 == protected::laid_out(&workspace.1))
+            let (one, workspace) =
+                ((one.0.as_str(), one.1.as_str()), (workspace.0.as_str(), workspace.1.as_str()));
+            if mount.get("read_only") != Some(&Value::Bool(true)) {
+                return protected::is_way(one, workspace);
+            }
+            protected::is_protected(one, workspace) || one.1 == protected::laid_out(workspace.1)
         })
     }
 }

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::elf;
 use super::error::SandboxError;
 use super::files::Layout;
+use super::init_search::InitSearch;
 use super::request::{Held, Identity};
 
 /// The installed copy of creel-init.
@@ -22,28 +23,9 @@ pub struct InitBinary {
     pub identity: Identity,
 }
 
-/// Where creel-init may be, in order. `named` is `$CREEL_INIT`: when it is set, nothing else is tried.
-pub fn candidates(named: Option<&str>, exe: &Path) -> Vec<PathBuf> {
-    if let Some(named) = named.filter(|named| !named.is_empty()) {
-        return vec![PathBuf::from(named)];
-    }
-    let dir = exe.parent().unwrap_or(Path::new("/"));
-    let prefix = dir.parent().unwrap_or(Path::new("/"));
-    let mut places = vec![prefix.join("libexec/creel/creel-init")];
-    // A build directory: `target/debug/creel`, `target/debug/deps/test`, `target/release/creel`. What lies right
-    // beside the executable there is the dynamic build of the same binary, so the static one goes first.
-    places.extend(exe.ancestors().skip(2).take(2).map(|target| target.join("init/init/creel-init")));
-    places.push(dir.join("creel-init"));
-    places
-}
-
 /// Finds the first candidate that exists, judges it and installs it.
-pub fn locate_and_install(
-    layout: &Layout,
-    named: Option<&str>,
-    exe: &Path,
-) -> Result<InitBinary, SandboxError> {
-    let tried = candidates(named, exe);
+pub fn locate_and_install(layout: &Layout, search: &InitSearch) -> Result<InitBinary, SandboxError> {
+    let tried = search.places();
     match tried.iter().find(|path| path.is_file()) {
         Some(path) => install(layout, path),
         None => Err(SandboxError::InitMissing { tried }),
@@ -55,8 +37,8 @@ pub fn locate_and_install(
 /// # Errors
 ///
 /// As [`locate_and_install`], as far as the binary itself decides.
-pub fn locate(named: Option<&str>, exe: &Path) -> Result<PathBuf, SandboxError> {
-    let tried = candidates(named, exe);
+pub fn locate(search: &InitSearch) -> Result<PathBuf, SandboxError> {
+    let tried = search.places();
     let Some(path) = tried.iter().find(|path| path.is_file()).cloned() else {
         return Err(SandboxError::InitMissing { tried });
     };
@@ -139,18 +121,6 @@ pub(super) fn stat_key(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_named_binary_is_final() {
-        assert_eq!(candidates(Some("/x/init"), Path::new("/usr/bin/creel")), [PathBuf::from("/x/init")]);
-        let places = candidates(Some(""), Path::new("/usr/bin/creel"));
-        assert_eq!(places[0], Path::new("/usr/libexec/creel/creel-init"));
-        assert_eq!(places.last().unwrap(), Path::new("/usr/bin/creel-init"));
-        for exe in ["/s/target/debug/creel", "/s/target/debug/deps/sandbox-1"] {
-            let places = candidates(None, Path::new(exe));
-            assert!(places.contains(&PathBuf::from("/s/target/init/init/creel-init")), "{places:?}");
-        }
-    }
 
     #[test]
     fn installs_once_and_keeps_the_identity() {

@@ -7,10 +7,11 @@
 //! | `decide` | what to do with a container that is there already; pure |
 //! | `prove` | asked for against enforced; pure |
 //! | `files`, `lock`, `lease`, `record` | the state beside a container |
-//! | `elf`, `init_binary`, `workspace`, `keep_out` | what is mounted, and what never |
+//! | `elf`, `init_binary`, `init_search`, `workspace`, `keep_out` | what is mounted, and what never |
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
 //! | `place` | creel itself in a container: whose paths are whose |
 //! | `ensure`, `create` | the way to a ready container |
+//! | `blame` | which setting an engine's words are about; pure |
 //! | `fate` | who goes and who stays, and why; pure |
 //! | `pool` | containers that wait, ready, for the first session that wants such a one |
 //! | `stop`, `list`, `prune` | and out of it |
@@ -19,6 +20,7 @@
 //! The order of a start: lock → look → create → start → meet init → read the kernel's facts → compare → record →
 //! ready. A failure after `create` removes what this attempt made, and nothing else.
 
+mod blame;
 mod busy;
 mod by_link;
 mod by_proc;
@@ -31,6 +33,7 @@ mod fate;
 mod files;
 mod hash;
 mod init_binary;
+mod init_search;
 mod keep_out;
 pub mod labels;
 mod lease;
@@ -59,10 +62,8 @@ pub use error::SandboxError;
 pub use fate::{Fate, Limits, told};
 pub use files::{Layout, RunId, erase};
 pub use hash::{EPOCH, Inputs};
-pub use init_binary::{
-    InitBinary, candidates as init_candidates, install as install_init, locate as locate_init,
-    locate_and_install,
-};
+pub use init_binary::{InitBinary, install as install_init, locate as locate_init, locate_and_install};
+pub use init_search::InitSearch;
 pub use lease::Lease;
 pub use list::Listed;
 pub use meet::{Meet, MeetError, Probe};
@@ -78,6 +79,7 @@ pub use request::{
 pub use spec::{HOME_TARGET, INIT_TARGET, MEET_TARGET};
 pub use stop::InUse;
 pub use user::SANDBOX_ID;
+pub use workspace::make_mount_point;
 
 use crate::engine::{Endpoint, Engine, EngineKind};
 use crate::state::{InstallationId, StateDir};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::error::SandboxError;
 use super::prove::Rule;
 use crate::engine::Limits;
-use crate::paths::ValidBind;
 use crate::paths::hold::hold;
+use crate::paths::{DenyEnv, DenyList, ValidBind};
 
 /// The configuration key that lets a sandbox run although the kernel does not enforce a rule.
 pub const ALLOW_UNENFORCED_KEY: &str = "agents.defaults.sandbox.docker.dangerouslyAllowUnenforced";
@@ -68,11 +68,13 @@ pub struct SandboxRequest {
     pub pool: PoolRole,
     /// Rules that may stay unenforced; from [`ALLOW_UNENFORCED_KEY`].
     pub allow_unenforced: Vec<Rule>,
+    /// Host paths that nothing in the container may show, whatever came along with a mount. No part of the identity.
+    pub deny: DenyList,
 }
 
 impl SandboxRequest {
     /// A request with creel's defaults: no network, read-only root, no capabilities, tmpfs scratch, 1024 pids,
-    /// one day idle, seven days of age (spec `sandbox.md` §1.2, §1.5; design §4).
+    /// one day idle, seven days of age (spec `sandbox.md` §1.2, §1.5; design §4). Its deny list knows no homes.
     pub fn hardened(
         name: SandboxName,
         scope_key: impl Into<String>,
@@ -104,6 +106,7 @@ impl SandboxRequest {
             max_age: Duration::from_hours(7 * 24),
             pool: PoolRole::Apart,
             allow_unenforced: Vec::new(),
+            deny: DenyList::new(&DenyEnv::default()),
         }
     }
 }

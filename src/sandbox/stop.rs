@@ -1,5 +1,6 @@
 //! Removes sandboxes: one by name, or all of this installation.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::error::SandboxError;
@@ -35,6 +36,24 @@ impl Sandboxes {
         self.stop_only(name, None, in_use).await
     }
 
+    /// As [`Self::stop`], and its workspace goes too, under the same lock: whoever opens the sandbox next gets a new one.
+    /// Only for a workspace that creel made and that nobody else has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::stop`], and where the workspace cannot be removed.
+    pub async fn stop_with(
+        &self,
+        name: &SandboxName,
+        in_use: InUse,
+        workspace: Option<&Path>,
+    ) -> Result<bool, SandboxError> {
+        let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
+        let removed = self.stop_locked(name, None, in_use).await?;
+        workspace.map_or(Ok(()), discard)?;
+        Ok(removed)
+    }
+
     /// As [`Self::stop`], and only if the name still belongs to the container `only`: what somebody looked at and
     /// chose, not what came in its place.
     ///
@@ -48,6 +67,15 @@ impl Sandboxes {
         in_use: InUse,
     ) -> Result<bool, SandboxError> {
         let _lock = lock::exclusive(&self.layout, name, lock::PATIENCE).await?;
+        self.stop_locked(name, only, in_use).await
+    }
+
+    async fn stop_locked(
+        &self,
+        name: &SandboxName,
+        only: Option<&str>,
+        in_use: InUse,
+    ) -> Result<bool, SandboxError> {
         let Some(facts) = self.engine.inspect(name.as_str()).await? else {
             self.forget_removed(name).await?;
             return Ok(false);
@@ -132,5 +160,15 @@ impl Sandboxes {
             None => "carries no installation label".to_owned(),
         };
         Err(SandboxError::Foreign { name: facts.name.clone(), id: facts.id.short().to_owned(), owner })
+    }
+}
+
+/// Removes a directory with everything in it; links in it are removed, not followed.
+fn discard(dir: &Path) -> Result<(), SandboxError> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(SandboxError::io(dir, "remove the workspace")(error))
+        }
+        _ => Ok(()),
     }
 }

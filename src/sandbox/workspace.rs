@@ -10,6 +10,7 @@ use super::keep_out::KeepOut;
 use super::request::{Held, SandboxRequest};
 use super::user::{Choice, Situation, choose, own_user};
 use crate::paths::make::make_dir;
+use crate::paths::mounts::MountTable;
 use crate::state::StateDir;
 
 /// A workspace that is ready to be mounted.
@@ -109,6 +110,18 @@ fn mount_point(
     Ok(())
 }
 
+/// Makes a directory below a workspace (relative), as a mount point of a request that is still to be made: owned as the
+/// workspace is.
+///
+/// # Errors
+///
+/// When the workspace is missing or a link is on the way.
+pub fn make_mount_point(workspace: &Path, relative: &Path) -> Result<(), SandboxError> {
+    let held = Held::open(workspace)?;
+    let owner = rustix::process::geteuid().is_root().then_some(held.owner);
+    mount_point(&held, workspace, relative, true, owner)
+}
+
 /// Opens one component, making it where it is missing.
 fn enter(
     dir: &impl AsFd,
@@ -139,23 +152,22 @@ fn enter(
     Ok(made)
 }
 
-/// Mount points of the host inside the workspace: they may show inside, or appear empty (I062).
+/// Mount points of the host inside the workspace: they may show inside, or appear empty (I062). What they show was
+/// judged before.
 fn host_mounts(dir: &Path) -> Option<String> {
-    let table = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let dir = dir.to_str()?;
+    let table = MountTable::own().ok()?;
     let inside = inside(&table, dir);
     (!inside.is_empty()).then(|| {
         format!(
-            "the workspace {dir} contains mount points of the host ({}): they may look empty inside",
+            "the workspace {} contains mount points of the host ({}): they may look empty inside",
+            dir.display(),
             inside.join(", ")
         )
     })
 }
 
-fn inside<'a>(table: &'a str, dir: &str) -> Vec<&'a str> {
-    let point = |line: &'a str| line.split(' ').nth(4);
-    let below = |point: &&str| point.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
-    table.lines().filter_map(point).filter(below).take(4).collect()
+fn inside(table: &MountTable, dir: &Path) -> Vec<String> {
+    table.below(dir).map(|mount| mount.point.display().to_string()).take(4).collect()
 }
 
 /// The identity of a path that creel made itself.
@@ -263,6 +275,7 @@ mod tests {
     fn host_mounts_inside_are_found() {
         let table =
             "1 2 0:1 / /w rw - tmpfs t rw\n1 2 0:1 / /w/sub rw - tmpfs t rw\n1 2 0:1 / /wx rw - tmpfs t rw\n";
-        assert_eq!(inside(table, "/w"), ["/w/sub"]);
+        let table = MountTable::parse(table.as_bytes()).unwrap();
+        assert_eq!(inside(&table, Path::new("/w")), ["/w/sub"]);
     }
 }

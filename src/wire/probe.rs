@@ -84,6 +84,8 @@ attempts! {
     Write = "write",
     /// Look at a path that the host has.
     HostPath = "host-path",
+    /// Look for denied files of the host below a writable mount, by device and inode.
+    DeniedBelow = "denied-below",
     /// Open a setting of the kernel for writing.
     KernelSetting = "kernel-setting",
     /// Read what the kernel tells about the host.

@@ -22,7 +22,11 @@ fn bad_input_is_refused_before_anything_is_made() {
     refused(&run(&["--config", "/no/such/file"]), "CRL-CONFIG", &["/no/such/file"]);
     refused(&run(&["--engine", "unix:///no/such.sock"]), "CRL-ENGINE", &["/no/such.sock"]);
     refused(&run(&["--engine", "ssh://host"]), "CRL-ENGINE", &["ssh"]);
-    refused(&run(&["--image", "creel-nothing:1"]), "CRL-ENGINE", &["creel-nothing:1", "images build"]);
+    refused(
+        &run(&["--image", "creel-nothing:1"]),
+        "CRL-ENGINE-004",
+        &["creel-nothing:1", "images pull", "rule: --image"],
+    );
     assert!(home.sandboxes().is_empty());
 }
 
@@ -57,7 +61,9 @@ fn what_does_not_run_says_why() {
         assert!(done.err.contains(code), "{}", done.err);
     };
     told(&run(&["--workdir", "/nope", "--", "true"]), 125, "CRL-EXEC-012");
-    told(&run(&["--", "no-such-program", "x"]), 127, "CRL-EXEC-014");
+    let missing = run(&["--", "no-such-program", "x"]);
+    told(&missing, 127, "CRL-EXEC-014");
+    told(&missing, 127, "image creel-minimal:latest may not have it");
     told(&run(&["--", "/etc/passwd", "x"]), 126, "CRL-EXEC-015");
     told(&run(&["--", "/etc", "x"]), 126, "CRL-EXEC-015");
     assert_eq!(run(&["--", "no-such-program"]).status, Some(127));

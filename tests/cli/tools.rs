@@ -47,8 +47,47 @@ fn the_reason_has_a_place_in_the_file() {
     assert_eq!(tool(&view, "gateway")["limit"]["key"], "tools.profile");
     assert_eq!(view["unknownEntries"][0]["entry"], "brwoser");
     let done = home.run(&["tools", "list", "--agent", "ops", "--why"]);
+    let (_, lines) = done.out.split_once("\n  exec ").unwrap();
+    let lines: Vec<&str> = lines.lines().map(str::trim).take(2).collect();
+    assert!(lines[0].contains("agents.ops.tools.deny: denied by agents.list[1].tools.deny[0]"), "{lines:?}");
+    assert_eq!(lines[1], "change: remove \"exec\" from agents.list[1].tools.deny");
+    // The short form names the same key.
+    let done = home.run(&["tools", "list", "--agent", "ops"]);
     let line = done.out.lines().find(|line| line.trim_start().starts_with("exec ")).unwrap();
-    assert!(line.contains("agents.list[1].tools.deny[0]") && line.contains("remove \"exec\""), "{line}");
+    assert!(line.ends_with("no   denied by agents.list[1].tools.deny[0]"), "{line}");
+    assert_eq!(
+        done.out.matches("note: ").count(),
+        1,
+        "what a profile names is nobody's mistake: {}",
+        done.out
+    );
+}
+
+/// One change that leaves another rule in the way is no answer.
+#[test]
+fn every_rule_that_removes_a_tool_is_named() {
+    let home = home(
+        "{ tools: { deny: ['group:web', 'web_fetch'], sandbox: { tools: { allow: ['exec'] } } },\n  agents: { defaults: { sandbox: { mode: 'all' } } } }",
+    );
+    let fetch = tool(&json(&home, &[]), "web_fetch");
+    let keys = |field: &str| {
+        fetch["removals"].as_array().unwrap().iter().map(|one| one[field].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(fetch["removal"], fetch["removals"][0]);
+    assert_eq!(keys("key"), ["tools.deny[0]", "tools.deny[1]", "tools.sandbox.tools.allow"]);
+    assert_eq!(
+        fetch["changes"],
+        serde_json::json!([
+            "remove \"group:web\" from tools.deny",
+            "remove \"web_fetch\" from tools.deny",
+            "add \"web_fetch\" to tools.sandbox.tools.allow"
+        ])
+    );
+    let done = home.run(&["tools", "list", "--why"]);
+    let (_, lines) = done.out.split_once("\n  web_fetch ").unwrap();
+    let lines: Vec<&str> = lines.lines().map(str::trim).take(4).collect();
+    assert!(lines[2].starts_with("sandbox tools.allow: not in tools.sandbox.tools.allow ("), "{lines:?}");
+    assert!(lines[3].starts_with("change: remove \"group:web\" from tools.deny; remove"), "{lines:?}");
 }
 
 #[test]

@@ -65,6 +65,12 @@ fn problems_come_all_at_once() {
     let home = Home::new("{ agents: { defaults: { sandbox: {\n  mode: 'al',\n  scop: 1 } } } }");
     let err = home.refused(&["config", "validate"]);
     assert!(err.contains("openclaw.json:2:3") && err.contains("openclaw.json:3:3"), "{err}");
+    let lines: Vec<&str> = err.lines().collect();
+    assert!(
+        lines[2].trim_start().starts_with("fix: ") && lines[4].trim_start().starts_with("fix: "),
+        "{err}"
+    );
+    assert!(lines[5].trim_start().starts_with("rule: ") && lines[5].ends_with("openclaw.json"), "{err}");
     let (out, _, status) = home.run(&["config", "validate", "--json"]);
     let found: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
@@ -73,6 +79,61 @@ fn problems_come_all_at_once() {
     );
     assert_eq!(found["problems"][1]["key"], "agents.defaults.sandbox.scop");
     assert_eq!(Home::new(FILE).json(&["config", "validate", "--json"])["valid"], true);
+}
+
+/// The text that a line and column would point into was never written.
+#[test]
+fn a_refused_change_names_what_was_given() {
+    let home = Home::new(FILE);
+    let err = home.refused(&["config", "set", "agents.defaults.sandbox.mode", "al"]);
+    for part in [
+        "setting agents.defaults.sandbox.mode to \"al\" is refused: ",
+        "rule: agents.defaults.sandbox.mode\n",
+    ] {
+        assert!(err.contains(part), "{part} in {err}");
+    }
+    assert!(!err.contains("openclaw.json:"), "{err}");
+    let err = home.refused(&["config", "unset", "agents.list[0].id"]);
+    assert!(err.contains("removing agents.list[0].id is refused: ") && err.contains("has no id"), "{err}");
+    for secret in [
+        ["agents.defaults.sandbox.docker.env.API_TOKEN", "['hunter2']"],
+        ["agents.defaults.sandbox.docker", "{env: {X: 'hunter2'}, x: 1}"],
+    ] {
+        let err = home.refused(&["config", "set", secret[0], secret[1]]);
+        assert!(!err.contains("hunter2"), "{err}");
+    }
+}
+
+/// What `validate` refuses cannot be written, in any way.
+#[test]
+fn the_same_check_judges_a_change() {
+    let home = Home::new("{ agents: { defaults: { sandbox: { mode: 'all' } } } }");
+    let docker = "agents.defaults.sandbox.docker";
+    let absent = home.state().join("profile.json");
+    for (key, value, word) in [
+        ("binds", "['/etc:/x']", "denied host path"),
+        ("memory", "5m", "6 MiB"),
+        ("memorySwap", "1g", "docker.memory is not set"),
+        ("tmpfs", "['/tmp:sise=1']", "did you mean size?"),
+        ("seccompProfile", absent.to_str().unwrap(), "cannot be read"),
+    ] {
+        let err = home.refused(&["config", "set", &format!("{docker}.{key}"), value]);
+        assert!(err.contains(word) && err.contains(&format!("{docker}.{key}")), "{key}: {err}");
+        let text = format!(
+            "{{ agents: {{ defaults: {{ sandbox: {{ docker: {{ {key}: {} }} }} }} }} }}",
+            if value.starts_with('[') { value.to_owned() } else { format!("'{value}'") }
+        );
+        let err = Home::new(&text).refused(&["config", "validate"]);
+        assert!(err.contains(word) && err.contains("openclaw.json:1:"), "{key}: {err}");
+    }
+    // A broken file can be mended step by step, and is told that it is broken still.
+    let broken = Home::new("{ agents: { defaults: { sandbox: { mode: 'al', scop: 1 } } } }");
+    let out = broken.ok(&["config", "set", "agents.defaults.sandbox.mode", "all"]);
+    assert!(out.contains("still has a problem"), "{out}");
+    broken.refused(&["config", "set", "agents.defaults.sandbox.backnd", "docker"]);
+    let left = broken.json(&["config", "unset", "agents.defaults.sandbox.scop", "--json"]);
+    assert_eq!(left["problemsLeft"], 0);
+    broken.ok(&["config", "validate"]);
 }
 
 /// Told before the first command meets it. A change of another key is not held up by it.
@@ -84,7 +145,11 @@ fn binds_are_judged_too() {
     let err = home.refused(&["config", "validate"]);
     assert!(err.contains("openclaw.json:2:11 agents.defaults.sandbox.docker.binds[0]"), "{err}");
     assert_eq!(err.matches("/host-etc").count(), 1, "{err}");
-    home.ok(&["config", "set", "agents.defaults.sandbox.mode", "all"]);
+    let out = home.ok(&["config", "set", "agents.defaults.sandbox.mode", "all"]);
+    assert!(out.contains("still has a problem"), "{out}");
+    home.refused(&["config", "set", "agents.defaults.sandbox.docker.binds[1]", "/etc:/other"]);
+    home.ok(&["config", "unset", "agents.defaults.sandbox.docker.binds"]);
+    home.ok(&["config", "validate"]);
 }
 
 #[test]

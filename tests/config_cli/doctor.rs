@@ -41,9 +41,11 @@ fn an_engine_that_is_missing_is_told_with_every_place() {
     assert_eq!((ids, status), (vec!["engine.unavailable".to_owned()], 1));
     let (out, _, _) = home.run(&["doctor", "--engine", "unix:///no/such.sock"]);
     assert!(out.contains("/no/such.sock (explicit setting): no such socket"), "{out}");
-    // Where no session has a sandbox it is worth a note.
+    // No session has a sandbox, and `creel exec` always makes one.
     let off = Home::new("{}");
-    assert_eq!(bad(&off, &["--engine", "unix:///no/such.sock"]), (vec![], 0));
+    assert_eq!(bad(&off, &["--engine", "unix:///no/such.sock"]), (vec!["engine.unavailable".to_owned()], 1));
+    let (out, _, _) = off.run(&["doctor", "--engine", "unix:///no/such.sock"]);
+    assert!(out.contains("warning  no container engine found"), "{out}");
 }
 
 #[test]
@@ -70,6 +72,8 @@ fn images_binds_and_init_are_looked_at() {
     assert!(of("config.bind-refused")["rule"].as_str().unwrap().contains("openclaw.json:1:"));
     assert!(of("init.unusable")["what"].as_str().unwrap().contains("/no/such/init"));
     let image = of("image.missing");
+    let refused = Home::new("{}").refused(&["exec", "--image", "no-such:image", "--", "true"]);
+    assert!(refused.contains(image["fix"].as_str().unwrap()), "one fix in both places: {refused}");
     assert_eq!((image["severity"].as_str(), out.status.code()), (Some("error"), Some(1)));
     assert!(image["rule"].as_str().unwrap().ends_with("agents.defaults.sandbox.docker.image"));
 }
@@ -153,4 +157,36 @@ fn every_session_is_looked_at_for_drift() {
     assert_eq!(bad(&home, &[]), (vec![], 0));
     std::fs::write(home.file(), text.replace("docker: {", "docker: { pidsLimit: 77,")).unwrap();
     assert_eq!(bad(&home, &[]), (vec!["sandbox.drifted".to_owned()], 1));
+}
+
+/// What a link leads to is somebody else's: it is told, and neither changed nor removed.
+#[test]
+fn links_in_the_state_directory_are_told_and_not_followed() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let home = Home::new("{}");
+    let victim = home.state().with_file_name("victim");
+    std::fs::create_dir_all(victim.join("0123456789abcdef")).unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    std::fs::File::open(victim.join("0123456789abcdef")).unwrap().set_modified(old).unwrap();
+    std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for place in ["creel/run", "creel"] {
+        let _ = std::fs::remove_dir_all(home.state().join("creel"));
+        let link = home.state().join(place);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&victim, &link).unwrap();
+        let (out, err, status) = home.run(&["doctor", "--fix"]);
+        assert_eq!(status, 1, "{out}{err}");
+        assert!(out.contains("state.link") && out.contains(place), "{out}");
+        for args in [&["sandbox", "prune"][..], &["exec", "--", "true"]] {
+            let (_, err, status) = home.run(args);
+            assert_eq!(status, 125, "{args:?}");
+            assert!(err.contains("CRL-STATE-004"), "{args:?}: {err}");
+        }
+        assert!(victim.join("0123456789abcdef").is_dir());
+        assert_eq!(std::fs::metadata(&victim).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 1, "nothing was put there");
+    }
+    std::fs::remove_file(home.state().join("creel")).unwrap();
+    std::fs::set_permissions(home.state(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(home.run(&["doctor"]).0.contains("state.writable"));
 }

@@ -29,6 +29,44 @@ fn sources_refusals_and_secrets() {
     assert!(!text.contains('\u{1b}') && !text.contains("hidden"), "{text}");
 }
 
+/// Each refusal once, its rule and fix under it.
+#[test]
+fn a_refused_bind_is_told_once() {
+    let home = Home::new(ALL);
+    let text = home.ok(&["sandbox", "explain"]);
+    assert_eq!(text.matches("bind \"/etc:/host-etc\" is refused").count(), 1, "{text}");
+    let (_, lines) = text.split_once("  refused: bind ").unwrap();
+    let lines: Vec<&str> = lines.lines().skip(1).take(2).collect();
+    assert!(lines[0].starts_with("    rule: bind-denied") && lines[1].starts_with("    fix: "), "{lines:?}");
+    let two = Home::new(&ALL.replace("'/etc:/host-etc'", "'/etc:/host-etc', '/srv/x:/proc'"));
+    let text = two.ok(&["sandbox", "explain"]);
+    assert_eq!((text.matches("  refused: ").count(), text.matches("    fix:  ").count()), (2, 2), "{text}");
+    let err = two.refused(&["exec", "--", "true"]);
+    assert!(err.contains("2 binds are refused") && err.matches("    fix:  ").count() == 2, "{err}");
+}
+
+#[test]
+fn an_agent_that_may_not_call_exec_is_told_why() {
+    let home = Home::new(
+        "{ agents: { defaults: { sandbox: { mode: 'all' } },\n  list: [{ id: 'main' }, { id: 'ops', tools: { deny: ['exec'] } }] } }",
+    );
+    let all = home.json(&["sandbox", "explain", "--agent", "ops", "--json"]);
+    let exec = &all["creel"]["exec"];
+    assert_eq!((&exec["callable"], &exec["removedBy"][0]["line"]), (&false.into(), &2.into()), "{exec}");
+    assert_eq!(exec["removedBy"][0]["key"], "agents.list[1].tools.deny[0]");
+    assert_eq!(exec["changes"][0], "remove \"exec\" from agents.list[1].tools.deny");
+    let see = exec["see"].as_str().unwrap();
+    assert_eq!(see, "creel tools list --why --agent ops --session agent:ops:main");
+    let args: Vec<&str> = see.split(' ').skip(1).collect();
+    assert!(home.ok(&args).contains("agents.list[1].tools.deny[0]"));
+    let text = home.ok(&["sandbox", "explain", "--agent", "ops"]);
+    assert!(text.contains("  exec: not callable, by agents.list[1].tools.deny[0] (2:"), "{text}");
+    assert!(text.contains(see), "{text}");
+    let free = home.json(&["sandbox", "explain", "--json"]);
+    assert_eq!(free["creel"]["exec"], serde_json::json!({ "callable": true }));
+    assert!(!home.ok(&["sandbox", "explain"]).contains("not callable"));
+}
+
 #[test]
 fn nothing_is_written() {
     let home = Home::new("{}");
@@ -66,7 +104,12 @@ fn an_engine_that_does_not_answer_is_not_waited_for() {
             let start = Instant::now();
             let all = home.json(&["sandbox", "explain", "--json", "--engine", &address]);
             assert_eq!(all["creel"]["engine"]["answered"], false);
-            assert!(all["creel"]["engine"]["error"]["message"].as_str().unwrap().contains("not responding"));
+            assert!(
+                all["creel"]["engine"]["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("did not answer within")
+            );
             start.elapsed()
         })
         .min()

@@ -1,6 +1,6 @@
 //! A state directory with a configuration, and its sandboxes removed at the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -22,6 +22,13 @@ impl Home {
 
     pub(crate) fn state(&self) -> PathBuf {
         self.dir.path().join("state")
+    }
+
+    /// A directory beside the state, made where it is missing.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -69,6 +76,35 @@ impl Home {
         assert_eq!((out.as_str(), status), ("", 125), "creel {args:?}: {err}");
         assert_eq!(std::fs::read(self.file()).ok(), before, "creel {args:?} wrote");
         err
+    }
+}
+
+/// A mount of the host, until the end of a test. It must end before its directory is removed: declare it after the
+/// [`Home`] that it is in.
+pub(crate) struct Mounted(PathBuf);
+
+impl Mounted {
+    /// `mount` with these arguments and this mount point.
+    pub(crate) fn new(args: &[&str], point: PathBuf) -> Self {
+        let done = Command::new("mount").args(args).arg(&point).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Self(point)
+    }
+
+    /// A directory or file under a second name, which nobody can write to: whatever goes wrong at the end, nothing is
+    /// removed through it.
+    pub(crate) fn bind(source: &Path, point: PathBuf) -> Self {
+        Self::new(&["--bind", "-o", "ro", source.to_str().unwrap()], point)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let done = Command::new("umount").arg("-l").arg(&self.0).output();
+        if !done.is_ok_and(|done| done.status.success()) {
+            // Not a panic: the directories would be removed, and what is mounted in them with them.
+            std::process::abort();
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod doctor;
 mod explain;
 mod home;
 mod large;
+mod mounts;
 mod protected;
 mod prove;
 mod security;

@@ -32,3 +32,24 @@ fn instructions_cannot_be_changed_from_inside() {
     let out = home.ok(&["exec", "--", "touch skills/x 2>&1; true"]);
     assert!(out.contains("Read-only file system"), "{out}");
 }
+
+/// The way to them neither: whoever could rename a parent would put other instructions in their place.
+#[test]
+fn instructions_cannot_be_moved_away() {
+    let home = Home::new("{}");
+    let workspace = home.beside("ws");
+    home.beside("ws/.agents/skills");
+    std::fs::write(workspace.join(".agents/skills/text"), "the agent's").unwrap();
+    let config = format!(
+        "{{ agents: {{ defaults: {{ workspace: '{}', sandbox: {{ mode: 'all', workspaceAccess: 'rw', docker: {{ \
+         image: 'creel-minimal:latest' }} }} }} }} }}",
+        workspace.display()
+    );
+    std::fs::write(home.file(), config).unwrap();
+    let attack = "mv .agents .old 2>&1; rmdir .agents 2>&1; mkdir -p .agents/skills; \
+                  echo worse > .agents/skills/text; touch .agents/mine";
+    let (out, err, _) = home.run(&["exec", "--", attack]);
+    assert!(out.contains("busy") && err.contains("Read-only file system"), "{out}{err}");
+    assert_eq!(std::fs::read_to_string(workspace.join(".agents/skills/text")).unwrap(), "the agent's");
+    assert!(workspace.join(".agents/mine").exists() && !workspace.join(".old").exists());
+}

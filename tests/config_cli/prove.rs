@@ -54,6 +54,7 @@ fn the_default_boundary_holds() {
     for (check, least) in [
         ("write", 6),
         ("host-path", 4),
+        ("denied-below", 1),
         ("kernel-setting", 7),
         ("control-group", 2),
         ("device-node", 3),
@@ -116,7 +117,8 @@ async fn a_broken_promise_is_found() {
     let preview = options.preview().unwrap();
     let sandbox = options.open().await.unwrap();
     let mut promise = Intended::of(&preview.request, &sandbox.ready().user);
-    prove::surroundings(&mut promise, &home.state(), &sandbox.engine().facts().endpoint);
+    let endpoint = &sandbox.engine().facts().endpoint;
+    prove::surroundings(&mut promise, &home.state(), endpoint, &preview.request.deny);
     let real = prove::attempt(&sandbox, &promise, "a1").await;
     assert!(real.iter().all(|row| row.verdict.is_sound()), "{real:?}");
     // The other road leads to the same sandbox.
@@ -185,6 +187,33 @@ fn an_agents_workspace_is_proven_as_it_is_mounted() {
     let names: Vec<_> =
         std::fs::read_dir(&workspace).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["skills"], "the agent's own files stay, and nothing is added");
+    nothing_left(&home);
+}
+
+/// A file of the host that the deny list names has a second name in the workspace: no rule on paths sees it.
+#[test]
+fn what_is_denied_is_found_under_another_name() {
+    let home = Home::new("{}");
+    let (workspace, user) = (home.beside("ws/deep/down"), home.beside("home"));
+    std::fs::write(user.join(".netrc"), "secret").unwrap();
+    let config = format!(
+        "{{ agents: {{ defaults: {{ workspace: '{}', sandbox: {{ workspaceAccess: 'rw', docker: {{ image: \
+         'creel-minimal:latest' }} }} }} }} }}",
+        workspace.parent().unwrap().parent().unwrap().display()
+    );
+    std::fs::write(home.file(), config).unwrap();
+    let row = |proof: &Value| {
+        let mut rows = proof["attempts"].as_array().unwrap().iter();
+        rows.find(|row| row["check"] == "denied-below" && row["subject"] == "/workspace").unwrap().clone()
+    };
+    let (all, status) = proof(&home, &[]);
+    assert_eq!((&row(&all)["verdict"], status), (&"held".into(), 0), "{all:#}");
+    std::fs::hard_link(user.join(".netrc"), workspace.join("notes")).unwrap();
+    let (all, status) = proof(&home, &[]);
+    let found = row(&all);
+    assert_eq!((&found["verdict"], status != 0), (&"open".into(), true), "{found}");
+    let observed = found["observed"].as_str().unwrap();
+    assert!(observed.contains("/workspace/deep/down/notes") && observed.contains(".netrc"), "{observed}");
     nothing_left(&home);
 }
 

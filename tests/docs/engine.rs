@@ -10,17 +10,17 @@ use creel::sandbox::{InUse, Sandboxes};
 use creel::state::StateDir;
 
 /// Built by `creel images build minimal`.
-const IMAGE: &str = "creel-minimal:latest";
+pub(crate) const IMAGE: &str = "creel-minimal:latest";
 
 /// An installation of its own; its containers go with it, also after a failed assertion.
-struct Installation(tempfile::TempDir);
+pub(crate) struct Installation(tempfile::TempDir);
 
 impl Installation {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::Builder::new().prefix("creel-docs-").tempdir_in("/tmp").unwrap())
     }
 
-    fn state(&self) -> &Path {
+    pub(crate) fn state(&self) -> &Path {
         self.0.path()
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use creel::approvals::document::Document;
 use creel::config::Config;
 
 use crate::page;
@@ -27,6 +28,48 @@ fn samples_of_configuration_are_sound() {
     }
     assert!(seen >= 4, "only {seen} samples found");
 }
+
+/// The sample of the approvals document is one, and every key that creel writes has a row.
+#[test]
+fn the_sample_of_the_approvals_document_is_sound() {
+    let page = page::read("docs/approvals.md");
+    let fence = page.fences().into_iter().find(|fence| fence.language == "json").expect("a sample");
+    let document =
+        Document::parse(&fence.text, Path::new("sample")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(document.agents.len(), 2);
+    let names = page::quoted(&page.section("## The document"));
+    for key in KEYS {
+        let known =
+            names.iter().any(|name| name.split(['.', '[', ':']).any(|part| part.trim_matches(']') == *key));
+        assert!(known, "{key} is not documented");
+    }
+}
+
+const KEYS: &[&str] = &[
+    "version",
+    "socket",
+    "path",
+    "token",
+    "defaults",
+    "agents",
+    "security",
+    "ask",
+    "askFallback",
+    "autoAllowSkills",
+    "allowlist",
+    "mcpTools",
+    "id",
+    "pattern",
+    "argPattern",
+    "source",
+    "commandText",
+    "lastUsedAt",
+    "lastUsedCommand",
+    "lastResolvedPath",
+    "server",
+    "tool",
+    "addedAt",
+];
 
 /// `cargo test --doc` compiles the example in `src/client/mod.rs`; the README shows the same.
 #[test]

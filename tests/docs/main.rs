@@ -10,6 +10,8 @@
 mod commands;
 mod engine;
 mod examples;
+mod library;
 mod links;
 mod lists;
+mod make;
 mod page;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use creel::engine::{BuildSpec, Discovery, Engine};
 use creel::runner::Running;
-use creel::sandbox::{InUse, Sandboxes, locate_and_install};
+use creel::sandbox::{InUse, InitSearch, Sandboxes, locate_and_install};
 use creel::state::{StateDir, random_hex};
 use creel::{Call, Collected, RoadChoice, Sandbox, SandboxOptions};
 
@@ -75,9 +75,8 @@ impl Home {
     /// The creel-init that sandboxes of this installation get.
     pub(crate) async fn init(&self) -> PathBuf {
         let sandboxes = Sandboxes::open(engine().await, &StateDir::at(self.state())).unwrap();
-        let named = std::env::var("CREEL_INIT").ok();
-        let exe = std::env::current_exe().unwrap();
-        locate_and_install(sandboxes.layout(), named.as_deref(), &exe).expect("run `make init` first").path
+        let search = InitSearch::from_process(|name| std::env::var(name).ok());
+        locate_and_install(sandboxes.layout(), &search).expect("run `make init` first").path
     }
 
     /// Options that see nothing of this machine but the place of creel-init.

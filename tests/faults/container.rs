@@ -64,7 +64,7 @@ async fn docker_stop_ends_init_in_order_and_tells_the_commands() {
     let code = docker(["inspect", "--format", "{{.State.ExitCode}}", &sandbox.container().0]).await;
     assert_eq!(code.trim(), "0");
     let error = sandbox.exec("true").await.unwrap_err();
-    assert_eq!(error.0.code, "CRL-LINK-007", "{error}");
+    assert_eq!(error.0.code, "CRL-SANDBOX-031", "{error}");
     drop(sandbox);
     home.assert_nothing_leaks().await;
 }

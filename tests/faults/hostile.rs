@@ -234,7 +234,7 @@ async fn limits_put_on_pid_1_harm_only_this_sandbox() {
                     Err(error) => break error.to_string(),
                 }
             };
-            assert!(error.contains("CRL-LINK-007"), "{error}");
+            assert!(error.contains("CRL-SANDBOX-031"), "{error}");
         }
         drop(sandbox);
         let sandbox = home.open_with_attack().await;

@@ -6,6 +6,7 @@
 
 mod foreign;
 mod home;
+mod library;
 mod options;
 mod prune;
 mod recreate;

@@ -323,6 +323,20 @@ fn the_flag_for_joining_a_network() {
     }
 }
 
+/// The engine's words name the network; the refusal names who asked for it too.
+#[test]
+fn a_network_that_is_not_there_is_told_with_its_key() {
+    let home = Home::with_docker("network: 'no-such-net'");
+    for network in ["no-such-net", "container:no-such-container"] {
+        home.docker(&format!("network: '{network}', dangerouslyAllowContainerNamespaceJoin: true"));
+        home.run(&["exec", "--", "true"]).refused(
+            "CRL-SANDBOX-032",
+            &[network, "openclaw.json:1:", "agents.defaults.sandbox.docker.network"],
+        );
+        assert_eq!(home.containers().len(), 0);
+    }
+}
+
 #[test]
 fn profiles_that_switch_filters_off_are_refused_by_key() {
     let home = Home::new();

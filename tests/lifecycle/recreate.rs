@@ -120,8 +120,12 @@ fn selections_are_exact() {
     };
     // What is not exactly a scope key is nothing.
     let none = home.run(&["sandbox", "recreate", "--session", "agent:main:x", "--force"]);
-    assert_eq!((none.status, none.out.contains("creel sandbox list")), (Some(0), true), "{none:?}");
     let key = scope("agent:main:x").unwrap();
+    assert_eq!((none.status, none.out.contains(&key)), (Some(0), true), "{none:?}");
+    let none = home.ok(&["sandbox", "recreate", "--session", "agent:main:other", "--force"]);
+    assert!(none.contains("agent:main:other:workspace:") && none.contains("no sandbox has that"), "{none}");
+    let none = home.json(&["sandbox", "recreate", "--session", "agent:main:x", "--force", "--json"]);
+    assert!(none["hint"].as_str().unwrap().contains(&key), "{none}");
     let dry = home.json(&["sandbox", "recreate", "--session", &key, "--dry-run", "--json"]);
     assert_eq!((dry["dryRun"].as_bool(), dry["removed"].as_u64()), (Some(true), Some(0)), "{dry}");
     assert_eq!(
@@ -185,7 +189,8 @@ fn one_in_use_is_told_and_kept_without_force() {
     home.run(&["sandbox", "stop", "creel-nobody", "--dry-run"]).refused("CRL-CLI-003", &["creel-nobody"]);
     let stopped = home.run(&["sandbox", "stop", "--all"]);
     assert_eq!(stopped.status, Some(125), "{stopped:?}");
-    assert_eq!(home.ok(&["sandbox", "prune", "--json"]).trim(), "[]");
+    let pruned = home.json(&["sandbox", "prune", "--json"]);
+    assert_eq!((&pruned["runtimes"], &pruned["kept"]), (&Value::Array(Vec::new()), &1.into()), "{pruned}");
     assert_eq!(user.leave(), Some(0));
     let plan = home.json(&["sandbox", "prune", "--dry-run", "--json"]);
     let reason = plan["runtimes"][0]["reason"].as_str().unwrap();
@@ -227,4 +232,36 @@ fn a_person_is_asked() {
         assert!(out.contains("[y/N]") && out.contains(wanted), "{out}");
         assert_eq!(containers(&home).len(), left);
     }
+}
+
+/// One shape for what would be done and what was done, with and without something to do.
+#[test]
+fn stop_and_prune_tell_the_same_way() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["sandbox", "stop", "--all"]), "nothing to stop: there are no sandboxes\n");
+    assert_eq!(home.ok(&["sandbox", "prune"]), "nothing to prune: there are no sandboxes\n");
+    let user = User::of(&home, &[]);
+    assert_eq!(home.ok(&["sandbox", "prune"]), "nothing to prune: 1 kept, see --dry-run\n");
+    let plan = home.ok(&["sandbox", "prune", "--dry-run"]);
+    assert!(plan.contains("0 to be removed, 1 kept"), "{plan}");
+    let shape = |value: &Value| {
+        let keys = value.as_object().unwrap().keys().filter(|key| *key != "error");
+        keys.cloned().collect::<Vec<_>>()
+    };
+    let expected = ["dryRun", "failed", "kept", "removed", "runtimes"];
+    for args in [&["stop", "--all"][..], &["prune"], &["stop", "creel-nobody"]] {
+        for more in [&["--json"][..], &["--json", "--dry-run"]] {
+            let args = [&["sandbox"], args, more].concat();
+            let mut told = shape(&home.json(&args));
+            told.sort();
+            assert_eq!(told, expected, "{args:?}");
+        }
+    }
+    let kept = home.run(&["sandbox", "stop", "--all", "--json"]);
+    let told: Value = serde_json::from_str(&kept.out).unwrap();
+    assert_eq!((kept.status, &told["kept"]), (Some(125), &1.into()), "{told}");
+    assert_eq!(told["error"]["code"], "CRL-SANDBOX-011", "{told}");
+    assert_eq!(user.leave(), Some(0));
+    let told = home.json(&["sandbox", "stop", "--all", "--json"]);
+    assert_eq!((&told["removed"], &told["runtimes"][0]["outcome"]), (&1.into(), &"removed".into()), "{told}");
 }

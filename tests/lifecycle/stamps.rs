@@ -212,6 +212,15 @@ async fn instructions_are_read_only_wherever_they_lie() {
     assert!(out.starts_with("laid out"), "{out}");
     assert_eq!(out.matches("Read-only file system").count(), 2, "{out}");
     same_view(&home, &shared, "main");
+    // Nobody can put another directory in the place of one on the way.
+    let out = sh(
+        &shared,
+        "for way in .openclaw .openclaw/sandbox-skills; do mv $way $way.away 2>&1; done; ls -A . .openclaw",
+    )
+    .await;
+    assert_eq!((out.matches("busy").count(), out.contains(".away")), (2, false), "{out}");
+    drop(shared);
+    assert!(!home.options().open().await.unwrap().ready().created, "what was made on the way is no drift");
     let rows = explained(&home, "main", Stamp::None).sandbox.workspace_mounts;
     assert_eq!(rows.iter().filter(|row| row.source == MountSource::ProtectedSkill).count(), 2, "{rows:?}");
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use creel::engine::{Discovery, Engine};
+use creel::host_tool::host_tool;
 use creel::runner::Awaited;
 use creel::sandbox::{
-    Bind, Held, InitBinary, Meet, MeetError, Probe, Ready, SandboxError, SandboxName, SandboxRequest,
-    Sandboxes, Workspace, locate_and_install,
+    Bind, Held, InitBinary, InitSearch, Meet, MeetError, Probe, Ready, SandboxError, SandboxName,
+    SandboxRequest, Sandboxes, Workspace, locate_and_install,
 };
 use creel::state::{StateDir, random_hex};
 use creel::wire::{Assembler, CommandId, Facts, FromInit, Hello, MAX_FROM_INIT, Spawn, ToInit};
@@ -25,6 +26,7 @@ pub(crate) struct Home {
     pub(crate) image: String,
     pub(crate) state: PathBuf,
     pub(crate) dir: tempfile::TempDir,
+    mounted: Vec<PathBuf>,
 }
 
 pub(crate) type Outcome = Result<Ready<Link>, SandboxError>;
@@ -41,7 +43,21 @@ impl Home {
     fn open(engine: Engine, dir: tempfile::TempDir, image: String) -> Self {
         let state = dir.path().join("s");
         let (sandboxes, init) = open(engine, &state);
-        Self { sandboxes, init, image, state, dir }
+        Self { sandboxes, init, image, state, dir, mounted: Vec::new() }
+    }
+
+    /// Mounts an empty file system until the end of the test.
+    pub(crate) async fn mount_tmpfs(&mut self, point: &Path) {
+        let mount = host_tool("mount").args(["-t", "tmpfs", "none"]).arg(point).output().await;
+        assert!(mount.expect("mount").status.success(), "a file system cannot be mounted: is this root?");
+        self.mounted.push(point.to_owned());
+    }
+
+    /// Another image, empty but for this instruction; whoever asks removes it.
+    pub(crate) async fn import_with(&self, instruction: &str) -> String {
+        let image = format!("creel-sandbox-test:{}", random_hex::<6>().expect("random"));
+        import_as(self.engine(), &image, &[instruction.to_owned()]).await;
+        image
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -84,11 +100,15 @@ impl Drop for Home {
     /// Also after a failed assertion. A drop cannot await, so a thread with a runtime of its own does it.
     fn drop(&mut self) {
         let (sandboxes, image) = (self.sandboxes.clone(), self.image.clone());
+        let mounted = std::mem::take(&mut self.mounted);
         let cleaning = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
                 let _ = sandboxes.stop_all(creel::sandbox::InUse::Remove).await;
                 let _ = sandboxes.engine().remove_image(&image).await;
+                for point in mounted {
+                    let _ = host_tool("umount").arg("-l").arg(point).output().await;
+                }
             });
             Ok::<(), std::io::Error>(())
         });
@@ -103,9 +123,8 @@ pub(crate) async fn engine() -> Engine {
 /// Opens the installation in `state` and installs creel-init into it.
 pub(crate) fn open(engine: Engine, state: &Path) -> (Sandboxes, InitBinary) {
     let sandboxes = Sandboxes::open(engine, &StateDir::at(state)).expect("state");
-    let named = std::env::var("CREEL_INIT").ok();
-    let exe = std::env::current_exe().expect("own path");
-    let init = locate_and_install(sandboxes.layout(), named.as_deref(), &exe).expect("run `make init` first");
+    let search = InitSearch::from_process(|name| std::env::var(name).ok());
+    let init = locate_and_install(sandboxes.layout(), &search).expect("run `make init` first");
     (sandboxes, init)
 }
 
@@ -132,6 +151,11 @@ pub(crate) fn request(state: &Path, slug: &str, image: &str) -> SandboxRequest {
 
 /// An image with nothing in it but a directory: creel-init needs no more.
 pub(crate) async fn import(engine: &Engine, reference: &str) -> String {
+    let label = format!("LABEL creel-test={}", random_hex::<4>().expect("random"));
+    import_as(engine, reference, &[label]).await
+}
+
+async fn import_as(engine: &Engine, reference: &str, changes: &[String]) -> String {
     let mut tar = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Directory);
@@ -140,8 +164,7 @@ pub(crate) async fn import(engine: &Engine, reference: &str) -> String {
     tar.append_data(&mut header, "etc/", std::io::empty()).expect("tar");
     let bytes = Bytes::from(tar.into_inner().expect("tar"));
     let stream = futures_util::stream::iter([Ok(bytes)]);
-    let label = format!("LABEL creel-test={}", random_hex::<4>().expect("random"));
-    engine.import(stream, reference, &[label]).await.expect("import")
+    engine.import(stream, reference, changes).await.expect("import")
 }
 
 /// Meets init with the wire's own messages and nothing else.

@@ -115,7 +115,7 @@ fn asked(sandbox: &Sandbox, call: &Call) -> Asked {
         workdir: call.workdir.clone().unwrap_or_else(|| sandbox.setting().workdir.clone()),
         timeout: call.options.timeout,
         silence: call.options.silence,
-        image: sandbox.ready().image.clone(),
+        image: sandbox.image().to_owned(),
     }
 }
 
@@ -219,7 +219,7 @@ fn listen(kind: SignalKind) -> Result<Signal, Failure> {
         Failure(crate::error::Report {
             code: "CRL-CLI-001",
             message: format!("signals cannot be listened to: {error}"),
-            rule: None,
+            rule: Some("built-in: a signal ends the command before it ends creel".to_owned()),
             fix: "raise the limit of open files (ulimit -n)".to_owned(),
         })
     })

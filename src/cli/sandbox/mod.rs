@@ -36,8 +36,12 @@ enum Action {
     /// Remove sandboxes, so that their next use makes them anew; workspaces stay.
     Recreate(remove::RecreateArgs),
     /// Remove sandboxes; workspaces stay. One in use is left alone without --force.
+    #[command(
+        override_usage = "creel sandbox stop [OPTIONS] <NAME>...\n       creel sandbox stop [OPTIONS] --all"
+    )]
     Stop {
         /// Container names as `list` shows them.
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// All sandboxes of this installation.
         #[arg(long, conflicts_with = "names", required_unless_present = "names")]
@@ -86,13 +90,9 @@ async fn act(args: Args) -> Result<ExitCode, Failure> {
         Action::Recreate(recreate) => remove::recreate(&sandboxes, &options, &recreate, args.json).await,
         Action::Stop { names, force, dry_run, .. } => {
             let in_use = if force { InUse::Remove } else { InUse::Refuse };
-            remove::stop(&sandboxes, &names, in_use, dry_run, args.json).await?;
-            Ok(ExitCode::SUCCESS)
+            remove::stop(&sandboxes, &names, in_use, dry_run, args.json).await
         }
-        Action::Prune { dry_run } => {
-            remove::prune(&sandboxes, &options, dry_run, args.json).await?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Action::Prune { dry_run } => remove::prune(&sandboxes, &options, dry_run, args.json).await,
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::print;
 use crate::client::{Runtime, SandboxOptions, inventory};
-use crate::error::{Diagnose as _, Failure, Report};
+use crate::error::{Diagnose as _, EXIT_CREEL, Failure, Report};
 use crate::sandbox::{ByLink, Fate, InUse, Listed, SandboxError, SandboxName, Sandboxes};
 use crate::session::Selection;
 use crate::shown::one_line;
@@ -44,7 +44,12 @@ impl RecreateArgs {
     pub(super) fn check(&self, json: bool) -> Result<(), Failure> {
         let wrong = |message: &str, fix: &str| {
             let message = message.to_owned();
-            Err(Failure(Report { code: "CRL-CLI-020", message, rule: None, fix: fix.to_owned() }))
+            Err(Failure(Report {
+                code: "CRL-CLI-020",
+                message,
+                rule: Some("command line".to_owned()),
+                fix: fix.to_owned(),
+            }))
         };
         let given = [self.all, self.session.is_some(), self.agent.is_some()];
         if given.iter().filter(|given| **given).count() != 1 {
@@ -89,6 +94,7 @@ pub(super) async fn recreate(
         options.owners()?;
     }
     let all = if args.browser { Vec::new() } else { inventory(sandboxes, options).await? };
+    let hint = args.session.as_ref().and_then(|session| scope_keys(options, session, &all));
     let chosen: Vec<Runtime> = all
         .into_iter()
         .filter(|one| selection.holds(&one.listed.session_key) && (!args.mismatched || one.mismatched()))
@@ -97,12 +103,13 @@ pub(super) async fn recreate(
         .iter()
         .map(|one| Row::new(&one.listed, one.backend_id, one.listed.when_asked(args.in_use())))
         .collect();
+    let hint = hint.filter(|_| rows.is_empty());
     if !json {
-        preview(&rows);
+        let none = hint.as_deref().unwrap_or("`creel sandbox list` shows what there is");
+        preview(&rows, &format!("nothing is selected; {none}"));
     }
     if rows.is_empty() || args.dry_run {
-        finish(&rows, args.dry_run, json);
-        return Ok(ExitCode::SUCCESS);
+        return finish(&rows, args.dry_run, hint, json);
     }
     if !args.force && !confirmed() {
         print::line("Cancelled.");
@@ -111,9 +118,26 @@ pub(super) async fn recreate(
     for row in rows.iter_mut().filter(|row| row.fate.removes()) {
         row.carry_out(sandboxes, args.in_use(), json).await;
     }
-    finish(&rows, false, json);
+    finish(&rows, false, None, json)?;
     let left = rows.iter().any(|row| row.removed != Some(true) && !row.foreign);
     Ok(if left { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The scope keys that the sandboxes of a session have, in words, where somebody gave the session's key instead: nothing
+/// is completed (spec `sandbox.md` §22), but it can be told.
+fn scope_keys(options: &SandboxOptions, session: &str, all: &[Runtime]) -> Option<String> {
+    let scope = options.clone().session(session).preview().ok()?.request.scope_key;
+    if scope == session {
+        return None;
+    }
+    let more = format!("{scope}:");
+    let own = all.iter().map(|one| one.listed.session_key.as_str());
+    let own: Vec<&str> = own.filter(|key| *key == scope || key.starts_with(&more)).collect();
+    Some(if own.is_empty() {
+        format!("the session {session} has the scope key {scope}, and no sandbox has that")
+    } else {
+        format!("--session takes a scope key, and those of the session {session} are: {}", own.join(", "))
+    })
 }
 
 /// One sandbox that was selected, and what becomes of it.
@@ -178,27 +202,33 @@ impl Row {
     }
 }
 
-/// What was done, or would be.
+/// What was done, or would be: the same shape for `recreate`, `stop` and `prune`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct Told<'a, R> {
     dry_run: bool,
-    runtimes: &'a [Row],
+    runtimes: &'a [R],
     removed: usize,
     kept: usize,
     failed: usize,
+    /// Where nothing is selected: what could be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
-impl<'a> Told<'a> {
-    fn new(rows: &'a [Row], dry_run: bool) -> Self {
-        let count = |wanted: fn(&&Row) -> bool| rows.iter().filter(wanted).count();
-        Self {
-            dry_run,
-            runtimes: rows,
-            removed: count(|row| row.removed == Some(true)),
-            kept: count(|row| !row.fate.removes()),
-            failed: count(|row| row.removed == Some(false) && row.fate.removes()),
+impl<R: Serialize> Told<'_, R> {
+    /// Prints it as JSON, with the first failure in the same object: a reader gets one document.
+    fn end(&self, error: Option<Failure>, json: bool) -> Result<ExitCode, Failure> {
+        if !json {
+            return error.map_or(Ok(ExitCode::SUCCESS), Err);
         }
+        let mut whole = json!(self);
+        let failed = error.is_some();
+        if let (Some(Failure(report)), Some(object)) = (error, whole.as_object_mut()) {
+            object.insert("error".to_owned(), json!(report));
+        }
+        print::json(&whole);
+        Ok(if failed { ExitCode::from(EXIT_CREEL) } else { ExitCode::SUCCESS })
     }
 }
 
@@ -207,9 +237,10 @@ fn told(text: &str) {
     print::line(&one_line(text));
 }
 
-fn preview(rows: &[Row]) {
+/// What is to become of each, or that there is none.
+fn preview(rows: &[Row], none: &str) {
     if rows.is_empty() {
-        return print::line("nothing is selected; `creel sandbox list` shows what there is");
+        return print::line(none);
     }
     for row in rows {
         let state = if row.running { "running" } else { "stopped" };
@@ -221,24 +252,26 @@ fn preview(rows: &[Row]) {
             row.fate.reason()
         ));
     }
-    print::line(&format!("{} selected; workspaces stay", rows.len()));
+    let removed = rows.iter().filter(|row| row.fate.removes()).count();
+    print::line(&format!("{removed} to be removed, {} kept; workspaces stay", rows.len() - removed));
 }
 
-fn finish(rows: &[Row], dry_run: bool, json: bool) {
-    let told = Told::new(rows, dry_run);
-    if json {
-        return print::json(&told);
+/// What `recreate` did, or would do.
+fn finish(rows: &[Row], dry_run: bool, hint: Option<String>, json: bool) -> Result<ExitCode, Failure> {
+    let count = |wanted: fn(&&Row) -> bool| rows.iter().filter(wanted).count();
+    let removed = count(|row| row.removed == Some(true));
+    let kept = count(|row| !row.fate.removes());
+    let failed = count(|row| row.removed == Some(false) && row.fate.removes());
+    if !json && !dry_run && !rows.is_empty() {
+        print::line(&format!("Done: {removed} removed, {kept} kept, {failed} failed"));
+        if kept > 0 {
+            print::line("what is in use goes with --force, which ends its commands");
+        }
+        if failed > 0 {
+            print::line("see what is left: creel sandbox list");
+        }
     }
-    if dry_run || rows.is_empty() {
-        return;
-    }
-    print::line(&format!("Done: {} removed, {} kept, {} failed", told.removed, told.kept, told.failed));
-    if told.kept > 0 {
-        print::line("what is in use goes with --force, which ends its commands");
-    }
-    if told.failed > 0 {
-        print::line("see what is left: creel sandbox list");
-    }
+    Told { dry_run, runtimes: rows, removed, kept, failed, hint }.end(None, json)
 }
 
 /// Asks on the terminal; anything but a clear yes is no.
@@ -249,14 +282,14 @@ fn confirmed() -> bool {
         && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// Removes sandboxes by name, or all.
+/// Removes sandboxes by name, or all. What is in use without force, and a name that nothing has, is a failure.
 pub(super) async fn stop(
     sandboxes: &Sandboxes,
     names: &[String],
     in_use: InUse,
     dry_run: bool,
     json: bool,
-) -> Result<(), Failure> {
+) -> Result<ExitCode, Failure> {
     let names = names.iter().map(|name| SandboxName::parse(name)).collect::<Result<Vec<_>, _>>()?;
     if dry_run {
         let meant =
@@ -264,9 +297,13 @@ pub(super) async fn stop(
         let all = sandboxes.survey(&ByLink).await?.into_iter().filter(meant);
         let rows = all.map(|listed| Row::new(&listed, sandboxes.backend_id(), listed.when_asked(in_use)));
         let rows: Vec<Row> = rows.collect();
-        plan(&rows, json);
         let missing = names.iter().find(|name| !rows.iter().any(|row| row.container_name == name.as_str()));
-        return missing.map_or(Ok(()), |name| Err(absent(name)));
+        if !json && (missing.is_none() || !rows.is_empty()) {
+            preview(&rows, "nothing to stop: there are no sandboxes");
+        }
+        let kept = rows.iter().filter(|row| !row.fate.removes()).count();
+        return Told { dry_run, removed: 0, kept, failed: 0, hint: None, runtimes: &rows }
+            .end(missing.map(absent), json);
     }
     let mut outcome = Vec::new();
     let all = names.is_empty();
@@ -277,38 +314,64 @@ pub(super) async fn stop(
         let result = sandboxes.stop(&name, in_use).await;
         outcome.push((name, result));
     }
-    let mut first = None;
-    let mut rows = Vec::new();
-    for (name, result) in outcome {
-        let (word, error) = match result {
+    let rows: Vec<Stopped> =
+        outcome.into_iter().map(|(name, result)| Stopped::new(&name, result, all)).collect();
+    if !json && rows.is_empty() {
+        print::line("nothing to stop: there are no sandboxes");
+    }
+    for row in rows.iter().filter(|_| !json) {
+        told(&format!("{}: {}", row.container_name, row.outcome));
+    }
+    let count = |word| rows.iter().filter(|row| row.outcome == word).count();
+    let error = rows.iter().find_map(|row| row.error.clone()).map(Failure);
+    let failed = rows.iter().filter(|row| row.outcome != "kept" && row.error.is_some()).count();
+    Told { dry_run, removed: count("removed"), kept: count("kept"), failed, hint: None, runtimes: &rows }
+        .end(error, json)
+}
+
+/// What became of one that was to be stopped.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stopped {
+    container_name: String,
+    /// `removed`, `absent`, `kept` or `failed`.
+    outcome: &'static str,
+    removed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Report>,
+}
+
+impl Stopped {
+    /// Of all those that were there, one that somebody else removed meanwhile is no failure.
+    fn new(name: &SandboxName, result: Result<bool, SandboxError>, all: bool) -> Self {
+        let (outcome, error) = match result {
             Ok(true) => ("removed", None),
-            // Of all those that were there, somebody else removed this one.
             Ok(false) if all => ("absent", None),
-            Ok(false) => ("absent", Some(absent(&name))),
+            Ok(false) => ("absent", Some(absent(name).0)),
             // Of all that carry our label, somebody else made this one.
             Err(error @ SandboxError::Foreign { .. }) if all => {
-                print::note(&error.to_string());
+                print::note(&one_line(&error.to_string()));
                 ("kept", None)
             }
-            Err(error) => ("kept", Some(Failure::from(error))),
+            Err(error) => {
+                let used = matches!(
+                    error,
+                    SandboxError::Leased { .. } | SandboxError::Busy { .. } | SandboxError::Paused { .. }
+                );
+                (if used { "kept" } else { "failed" }, Some(error.report()))
+            }
         };
-        rows.push(json!({ "containerName": name, "outcome": word }));
-        if !json {
-            told(&format!("{name}: {word}"));
-        }
-        first = first.or(error);
+        Self { container_name: name.to_string(), outcome, removed: outcome == "removed", error }
     }
-    if json {
-        print::json(&rows);
-    }
-    first.map_or(Ok(()), Err)
 }
 
 fn absent(name: &SandboxName) -> Failure {
     Failure(Report {
         code: "CRL-CLI-003",
         message: format!("there is no sandbox {name} of this installation"),
-        rule: None,
+        rule: Some(
+            "built-in: only this installation's own sandboxes are stopped, by their whole name".to_owned(),
+        ),
         fix: "see `creel sandbox list`".to_owned(),
     })
 }
@@ -319,32 +382,46 @@ pub(super) async fn prune(
     options: &SandboxOptions,
     dry_run: bool,
     json: bool,
-) -> Result<(), Failure> {
+) -> Result<ExitCode, Failure> {
     let owners = options.owners()?;
     let limits = |key: &str| owners.limits(key);
     if dry_run {
         let all = sandboxes.prune_plan(&ByLink, &limits).await?.into_iter();
-        let rows = all.map(|(listed, fate)| Row::new(&listed, sandboxes.backend_id(), fate));
-        plan(&rows.collect::<Vec<_>>(), json);
-        return Ok(());
+        let rows: Vec<Row> =
+            all.map(|(listed, fate)| Row::new(&listed, sandboxes.backend_id(), fate)).collect();
+        if !json {
+            preview(&rows, "nothing to prune: there are no sandboxes");
+        }
+        let kept = rows.iter().filter(|row| !row.fate.removes()).count();
+        return Told { dry_run, removed: 0, kept, failed: 0, hint: None, runtimes: &rows }.end(None, json);
     }
-    let removed = sandboxes.prune_by(&ByLink, &limits).await?;
-    if json {
-        print::json(&removed);
-        return Ok(());
+    let pruned = sandboxes.prune_by(&ByLink, &limits).await?;
+    let failed = pruned.iter().filter(|one| one.error.is_some()).count();
+    let kept = sandboxes.list().await?.len().saturating_sub(failed);
+    if !json {
+        for one in &pruned {
+            let stays =
+                one.error.as_ref().map(|error| format!(", but it stays: {error}")).unwrap_or_default();
+            told(&format!("{}: {}{stays}", one.name, one.reason));
+        }
+        if pruned.is_empty() {
+            let others = if kept > 0 {
+                format!("{kept} kept, see --dry-run")
+            } else {
+                "there are no sandboxes".to_owned()
+            };
+            print::line(&format!("nothing to prune: {others}"));
+        }
     }
-    for one in &removed {
-        let failed = one.error.as_ref().map(|error| format!(", but it stays: {error}")).unwrap_or_default();
-        told(&format!("{}: {}{failed}", one.name, one.reason));
-    }
-    Ok(())
-}
-
-/// Shows what would be done.
-fn plan(rows: &[Row], json: bool) {
-    if json {
-        print::json(&Told::new(rows, true));
-    } else {
-        preview(rows);
-    }
+    let rows: Vec<_> = pruned
+        .iter()
+        .map(|one| {
+            json!({
+                "containerName": one.name, "action": "remove", "reason": one.reason,
+                "removed": one.error.is_none(), "error": one.error,
+            })
+        })
+        .collect();
+    Told { dry_run, removed: pruned.len() - failed, kept, failed, hint: None, runtimes: &rows }
+        .end(None, json)
 }

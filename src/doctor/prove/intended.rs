@@ -40,6 +40,10 @@ pub struct Intended {
     pub read_only: Vec<String>,
     /// Device and inode of paths of the host.
     pub host_paths: BTreeMap<String, String>,
+    /// Mounts below which none of the denied paths may be.
+    pub searched: Vec<String>,
+    /// Device and inode of denied paths of the host, with their names.
+    pub denied: BTreeMap<String, String>,
     /// The numbers of creel's own namespaces.
     pub namespaces: BTreeMap<String, String>,
     /// Where engines listen.
@@ -81,6 +85,12 @@ impl Intended {
         if !covered {
             own.push(workspace.target.clone());
         }
+        // What the workspace shows is looked through with it.
+        let own =
+            |source: &std::path::Path| !intended.writable.is_empty() && source.starts_with(&workspace.dir);
+        let open = request.binds.iter().filter(|bind| !bind.read_only && !own(&bind.source));
+        let open: Vec<String> = open.map(|bind| bind.target.clone()).collect();
+        intended.searched = intended.writable.iter().cloned().chain(open).collect();
         let guarded = request.binds.iter().filter(|bind| bind.read_only);
         intended.read_only.extend(guarded.map(|bind| bind.target.clone()));
         intended.read_only.extend([INIT_TARGET, MEET_TARGET].map(str::to_owned));
@@ -97,6 +107,12 @@ impl Intended {
         }
         for path in self.host_paths.keys() {
             add("--host", path);
+        }
+        for path in &self.searched {
+            add("--search", path);
+        }
+        for identity in self.denied.keys() {
+            add("--denied", identity);
         }
         for path in &self.sockets {
             add("--socket", path);
@@ -125,11 +141,13 @@ impl Intended {
         };
         let once = |attempt| vec![(attempt, Some(String::new()))];
         let written: Vec<&str> = self.written().collect();
+        let searched: Vec<&str> = self.searched.iter().map(String::as_str).collect();
         let host: Vec<&str> = self.host_paths.keys().map(String::as_str).collect();
         let sockets: Vec<&str> = self.sockets.iter().map(String::as_str).collect();
         let mut all = [
             each(Attempt::Write, &written),
             each(Attempt::HostPath, &host),
+            each(Attempt::DeniedBelow, &searched),
             each(Attempt::KernelSetting, &KERNEL_SETTINGS),
             each(Attempt::KernelSecret, &KERNEL_SECRETS),
             vec![(Attempt::ControlGroup, None), (Attempt::DeviceNode, None), (Attempt::Device, None)],
@@ -219,7 +237,7 @@ impl Intended {
             | Attempt::RawSocket => "docker.capDrop",
             Attempt::SystemCall | Attempt::SystemCallFilter => "docker.seccompProfile",
             Attempt::ProcessLimit => "docker.pidsLimit",
-            Attempt::HostPath | Attempt::EngineSocket => "docker.binds",
+            Attempt::HostPath | Attempt::EngineSocket | Attempt::DeniedBelow => "docker.binds",
             _ => "",
         };
         if attempt == Attempt::Namespace && !Self::must_differ(subject) {

@@ -111,6 +111,7 @@ fn row(intended: &Intended, one: &Tried) -> Row {
         let (wanted, verdict) = seen(intended, *attempt, subject, detail);
         let observed = match (attempt, verdict) {
             (Attempt::HostPath, Verdict::Open) => "the host's own".to_owned(),
+            (Attempt::DeniedBelow, _) => found(intended, detail),
             _ => shown(*attempt, detail),
         };
         return make(intended, *attempt, subject, &wanted, observed, verdict);
@@ -158,6 +159,9 @@ fn seen(intended: &Intended, attempt: Attempt, subject: &str, detail: &str) -> (
             let host = intended.host_paths.get(subject);
             ("not the host's".to_owned(), host.map_or(Verdict::Unknown, |host| of(host != detail)))
         }
+        Attempt::DeniedBelow => {
+            ("nothing denied".to_owned(), if detail.is_empty() { Verdict::Unknown } else { Verdict::Open })
+        }
         Attempt::Namespace => {
             let Some(own) = intended.namespaces.get(subject).filter(|_| number.is_some()) else {
                 return ("not the host's".to_owned(), Verdict::Unknown);
@@ -189,6 +193,15 @@ fn seen(intended: &Intended, attempt: Attempt, subject: &str, detail: &str) -> (
         // Nothing else is told by what is seen.
         _ => (text_of(intended.expectation(attempt, subject)).to_owned(), Verdict::Unknown),
     }
+}
+
+/// What a search found: `device:inode path`.
+fn found(intended: &Intended, detail: &str) -> String {
+    let Some((identity, path)) = detail.split_once(' ') else {
+        return "not everything could be looked at".to_owned();
+    };
+    let name = intended.denied.get(identity).map_or("a file that was not asked for", String::as_str);
+    format!("{path} is the host's {name}")
 }
 
 fn interfaces(intended: &Intended, detail: &str) -> (String, Verdict) {
@@ -225,6 +238,7 @@ fn observed(one: &Tried) -> String {
             format!("refused{after}: {text}")
         }
         Outcome::NoEffect => "no effect".to_owned(),
+        Outcome::Absent if one.attempt == Attempt::DeniedBelow => "nothing found".to_owned(),
         Outcome::Absent => "nothing there".to_owned(),
         Outcome::Saw => one.detail.clone(),
     }
@@ -234,6 +248,7 @@ fn title(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Write => "write to",
         Attempt::HostPath => "see the host's",
+        Attempt::DeniedBelow => "find denied files of the host below",
         Attempt::KernelSetting => "open the kernel's setting",
         Attempt::KernelSecret => "read the kernel's secret",
         Attempt::ControlGroup => "make a control group in",

@@ -25,6 +25,7 @@ use crate::client::{Collected, Preview, Sandbox, SandboxOptions};
 use crate::config::{Config, ResolvedSandbox};
 use crate::engine::{Discovery, Endpoint, Engine};
 use crate::error::{Diagnose, Failure, Report};
+use crate::paths::DenyList;
 use crate::runner::Transport;
 use crate::sandbox::{self, Hardening, InUse, SandboxError, SandboxRequest, Sandboxes};
 use crate::state::random_hex;
@@ -98,7 +99,12 @@ impl Diagnose for ProveError {
             Self::NotRemoved(_) => ("CRL-DOCTOR-002", "run `creel sandbox prune`"),
             Self::Random(_) => ("CRL-DOCTOR-003", "see that /dev/urandom can be read"),
         };
-        Report { code, message: self.to_string(), rule: None, fix: fix.to_owned() }
+        Report {
+            code,
+            message: self.to_string(),
+            rule: Some("built-in: a proof is whole or none".to_owned()),
+            fix: fix.to_owned(),
+        }
     }
 }
 
@@ -137,7 +143,8 @@ async fn open_and_try(
     let user = sandbox.ready().user.clone();
     let mut intended = Intended::of(&preview.request, &user);
     intended.keys = keys;
-    surroundings(&mut intended, preview.state.root(), &sandbox.engine().facts().endpoint);
+    let deny = &preview.request.deny;
+    surroundings(&mut intended, preview.state.root(), &sandbox.engine().facts().endpoint, deny);
     let attempts = attempt(&sandbox, &intended, nonce).await;
     let hardening = sandbox.ready().hardening.clone();
     Ok(Proof {
@@ -174,7 +181,7 @@ fn read(done: &Collected) -> Result<Vec<probe::Tried>, String> {
 }
 
 /// What only this machine knows: identities of its files, its namespaces, its engines.
-pub fn surroundings(intended: &mut Intended, state: &Path, endpoint: &Endpoint) {
+pub fn surroundings(intended: &mut Intended, state: &Path, endpoint: &Endpoint, deny: &DenyList) {
     use std::os::unix::fs::MetadataExt as _;
     let paths = HOST_PATHS.into_iter().map(PathBuf::from).chain([state.to_owned()]);
     intended.host_paths = paths
@@ -197,6 +204,22 @@ pub fn surroundings(intended: &mut Intended, state: &Path, endpoint: &Endpoint) 
     {
         intended.sockets.push(path.to_owned());
     }
+    intended.denied = denied(intended, deny);
+}
+
+/// Denied paths, the host's paths and the sockets of engines, each by its identity.
+fn denied(intended: &Intended, deny: &DenyList) -> BTreeMap<String, String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let sockets = intended.sockets.iter().filter_map(|path| {
+        let meta = std::fs::metadata(path).ok()?;
+        Some((format!("{}:{}", meta.dev(), meta.ino()), path.clone()))
+    });
+    let paths = intended.host_paths.iter().map(|(path, identity)| (identity.clone(), path.clone()));
+    let listed = deny.identities().into_iter().map(|(path, (dev, ino))| {
+        (format!("{dev}:{ino}"), path.to_string_lossy().escape_debug().to_string())
+    });
+    // Of several names the deny list's own is told.
+    sockets.chain(paths).chain(listed).collect()
 }
 
 /// The keys that decided, with their places.

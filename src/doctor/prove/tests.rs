@@ -16,6 +16,8 @@ fn hard() -> Intended {
         writable: vec!["/workspace".to_owned()],
         read_only: vec!["/.creel/init".to_owned()],
         host_paths: [("/root".to_owned(), "1:2".to_owned())].into(),
+        searched: vec!["/workspace".to_owned()],
+        denied: [("1:3".to_owned(), "/root/.ssh".to_owned())].into(),
         namespaces: [("pid".to_owned(), "7".to_owned()), ("user".to_owned(), "8".to_owned())].into(),
         ..Intended::default()
     }
@@ -42,6 +44,8 @@ fn what_works_and_must_not_is_open() {
     }
     for (attempt, subject, detail) in [
         (Attempt::HostPath, "/root", "1:2"),
+        (Attempt::DeniedBelow, "/workspace", "1:3 /workspace/a"),
+        (Attempt::DeniedBelow, "/workspace", "9:9 /workspace/a"),
         (Attempt::Namespace, "pid", "7"),
         (Attempt::Capabilities, "CapBnd", "0000000000000400"),
         (Attempt::NoNewPrivileges, "", "0"),
@@ -61,6 +65,7 @@ fn what_is_refused_held() {
         (Attempt::Write, "/workspace", Outcome::Worked, ""),
         (Attempt::HostPath, "/root", Outcome::Saw, "9:9"),
         (Attempt::HostPath, "/root", Outcome::Absent, ""),
+        (Attempt::DeniedBelow, "/workspace", Outcome::Absent, ""),
         (Attempt::Namespace, "pid", Outcome::Saw, "9"),
         (Attempt::Capabilities, "CapBnd", Outcome::Saw, "0"),
         (Attempt::SystemCall, "keyctl", Outcome::Refused(1), ""),
@@ -120,6 +125,8 @@ fn silence_is_unknown_and_never_held() {
     let unseen = verdict(&hard(), Attempt::Interfaces, "", Outcome::Saw, "");
     assert_eq!(unseen, Verdict::Unknown);
     assert_eq!(verdict(&hard(), Attempt::Namespace, "pid", Outcome::Absent, ""), Verdict::Unknown);
+    // A search that was not brought to its end.
+    assert_eq!(verdict(&hard(), Attempt::DeniedBelow, "/workspace", Outcome::Saw, ""), Verdict::Unknown);
 }
 
 #[test]
@@ -132,9 +139,14 @@ fn what_was_not_asked_for_is_not_believed() {
 #[test]
 fn every_question_is_among_the_arguments() {
     let args = hard().arguments("n").join(" ");
-    for part in
-        ["/.creel/init probe --nonce n", "--write /workspace", "--write /etc", "--host /root", "--pids 100"]
-    {
+    for part in [
+        "/.creel/init probe --nonce n",
+        "--write /workspace",
+        "--write /etc",
+        "--host /root",
+        "--pids 100",
+        "--search /workspace --denied 1:3",
+    ] {
         assert!(args.contains(part), "{part} in {args}");
     }
     let huge = Intended { pids: Some(1 << 20), ..hard() };

@@ -10,6 +10,7 @@ mod kernel;
 mod limits;
 mod network;
 mod privileges;
+mod search;
 
 use std::io::Write as _;
 
@@ -29,6 +30,10 @@ struct Wanted {
     write: Vec<String>,
     /// Paths of the host.
     host: Vec<String>,
+    /// Mounts to look for files of the host below.
+    search: Vec<String>,
+    /// Device and inode of those files.
+    denied: Vec<(u64, u64)>,
     /// Sockets of engines.
     sockets: Vec<String>,
     /// The limit on processes; `None` leaves it untried.
@@ -61,6 +66,7 @@ pub(super) fn run(args: &[String]) -> Result<(), InitError> {
     let wanted = parse(args).ok_or(InitError::Usage)?;
     let mut teller = Teller { count: 0 };
     files::run(&wanted, &mut teller);
+    search::run(&wanted, &mut teller);
     kernel::run(&wanted, &mut teller);
     privileges::run(&wanted, &mut teller);
     network::run(&wanted, &mut teller);
@@ -79,6 +85,11 @@ fn parse(args: &[String]) -> Option<Wanted> {
             "--nonce" if value.bytes().all(|b| b.is_ascii_alphanumeric()) => wanted.nonce = value,
             "--write" => wanted.write.push(value),
             "--host" => wanted.host.push(value),
+            "--search" => wanted.search.push(value),
+            "--denied" => {
+                let (dev, ino) = value.split_once(':')?;
+                wanted.denied.push((dev.parse().ok()?, ino.parse().ok()?));
+            }
             "--socket" => wanted.sockets.push(value),
             "--pids" => wanted.pids = Some(value.parse().ok()?),
             _ => return None,
@@ -135,7 +146,9 @@ mod tests {
         let parse = |text: &str| parse(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
         let wanted = parse("--nonce ab1 --write / --write /etc --host /root --socket /s --pids 9").unwrap();
         assert_eq!((wanted.nonce.as_str(), wanted.write.len(), wanted.pids), ("ab1", 2, Some(9)));
-        for bad in ["--nonce ../x", "--write", "--pids x", "--fly 1"] {
+        let wanted = parse("--search /w --denied 9:12 --denied 9:13").unwrap();
+        assert_eq!((wanted.search.len(), &wanted.denied[..]), (1, &[(9, 12), (9, 13)][..]));
+        for bad in ["--nonce ../x", "--write", "--pids x", "--fly 1", "--denied 9", "--denied x:1"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
     }

@@ -117,6 +117,22 @@ fn the_real_working_directory_and_its_ancestors_are_reserved() {
     assert_eq!(tree.rule("R:/srv/other", &policy), "ok");
 }
 
+/// Nothing of it could be copied, so nobody is told to.
+#[test]
+fn what_is_no_file_is_not_to_be_copied() {
+    use crate::error::Diagnose as _;
+    let tree = Tree::new();
+    let _socket = std::os::unix::net::UnixListener::bind(tree.root.join("home/.ssh/agent.sock")).unwrap();
+    symlink(tree.root.join("home/.ssh/agent.sock"), tree.root.join("ws/agent")).unwrap();
+    let fix = |source: &str| validate(&format!("{source}:/x"), "k", &tree.policy()).unwrap_err().report().fix;
+    let in_tree = |name: &str| fix(&tree.root.join(name).to_string_lossy());
+    for socket in [in_tree("home/.ssh/agent.sock"), in_tree("ws/agent")] {
+        assert!(socket.contains("Run what needs it outside the sandbox"), "{socket}");
+    }
+    assert!(fix("/dev/null").contains("docker.gpus"));
+    assert!(in_tree("home/.ssh").contains("copy what is needed"));
+}
+
 #[test]
 fn a_socket_is_refused_wherever_it_lies() {
     let tree = Tree::new();

@@ -3,6 +3,7 @@
 //! Engines accept settings and drop them silently (rootless and Swarm modes, missing cgroup controllers), and a
 //! path may be swapped between validation and mount. So nothing that was only requested is believed.
 
+mod denied;
 mod limits;
 mod mounts;
 mod outside;
@@ -11,6 +12,7 @@ mod status;
 
 use std::collections::BTreeMap;
 
+pub use denied::denied;
 pub use outside::{Outside, outside};
 pub use report::{Check, Hardening, Rule, Verdict};
 pub use status::{mask as capability_mask, names as capability_names};

@@ -2,10 +2,11 @@
 
 use super::{Check, Rule, Verdict};
 use crate::engine::{ContainerSpec, Mount, Tmpfs};
+use crate::paths::mounts as kernel;
 use crate::sandbox::request::Identity;
 use crate::wire::{Facts, PathFacts};
 
-/// One line of `mountinfo`, as far as it matters here.
+/// A mount of the container, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) point: String,
@@ -22,7 +23,7 @@ impl Table {
     /// Reads `/proc/<pid>/mountinfo`; lines in another format are dropped, the checks then miss their mount.
     pub(super) fn parse(text: &str) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
-        for entry in text.lines().filter_map(entry) {
+        for entry in text.lines().filter_map(kernel::Mount::parse).map(Entry::from) {
             entries.retain(|earlier| earlier.point != entry.point);
             entries.push(entry);
         }
@@ -34,37 +35,15 @@ impl Table {
     }
 }
 
-fn entry(line: &str) -> Option<Entry> {
-    let (front, back) = line.split_once(" - ")?;
-    let mut front = front.split(' ').skip(4);
-    let (point, per_mount) = (front.next()?, front.next()?);
-    let mut back = back.split(' ');
-    let (kind, _source, per_system) = (back.next()?, back.next()?, back.next().unwrap_or(""));
-    let has = |options: &str, word: &str| options.split(',').any(|option| option == word);
-    Some(Entry {
-        point: unescape(point),
-        writable: !has(per_mount, "ro") && !has(per_system, "ro"),
-        kind: kind.to_owned(),
-        options: format!("{per_mount},{per_system}"),
-    })
-}
-
-/// The kernel writes space, tab, newline and backslash as three octal digits.
-fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        plain.push_str(before);
-        if let Some(byte) = after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            plain.push(char::from(byte));
-            rest = after.get(3..).unwrap_or("");
-        } else {
-            plain.push('\\');
-            rest = after;
+impl From<kernel::Mount> for Entry {
+    fn from(mount: kernel::Mount) -> Self {
+        Self {
+            point: mount.point.to_string_lossy().into_owned(),
+            writable: mount.writable(),
+            options: format!("{},{}", mount.options, mount.file_system_options),
+            kind: mount.kind,
         }
     }
-    plain.push_str(rest);
-    plain
 }
 
 fn seen<'a>(facts: &'a Facts, path: &str) -> Option<&'a PathFacts> {
@@ -111,12 +90,12 @@ pub(super) fn mount(mount: &Mount, source: Option<&Identity>, table: &Table, fac
     check(observed, Verdict::of(ok))
 }
 
-fn below(point: &str, target: &str) -> bool {
+pub(super) fn below(point: &str, target: &str) -> bool {
     point.strip_prefix(target).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// What was asked to be mounted at this path.
-fn is_asked(spec: &ContainerSpec, point: &str) -> bool {
+pub(super) fn is_asked(spec: &ContainerSpec, point: &str) -> bool {
     spec.mounts.iter().any(|mount| mount.target == point)
         || spec.tmpfs.iter().any(|tmpfs| tmpfs.target == point)
 }
@@ -159,10 +138,14 @@ pub(super) fn tmpfs(tmpfs: &Tmpfs, table: &Table) -> Check {
 /// Places where every engine mounts something of its own.
 const ENGINE_OWN: [&str; 6] = ["/proc", "/dev", "/sys", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts"];
 
+/// Every engine mounts something of its own there.
+pub(super) fn is_engines(point: &str) -> bool {
+    ENGINE_OWN.iter().any(|place| point == *place || below(point, place))
+}
+
 /// Writable mounts that nobody asked for: volumes of the image, host mounts below a writable bind.
 pub(super) fn warnings(spec: &ContainerSpec, table: &Table) -> Vec<String> {
-    let own =
-        |point: &str| point == "/" || ENGINE_OWN.iter().any(|place| point == *place || below(point, place));
+    let own = |point: &str| point == "/" || is_engines(point);
     table
         .0
         .iter()

@@ -267,6 +267,14 @@ const RULES: &[Rule] = &[
             facts.input["config"]["agents"]["defaults"]["sandbox"]["docker"]["seccompProfile"].as_str();
         facts.part == "seccomp" && file.is_some() && facts.creel == "{}"
     }),
+    rule!("container-skills-way", Other, |facts| {
+        // The workspace's own directory at its own place, as writable as the workspace.
+        let rest = facts.part.strip_prefix("mount /workspace/");
+        let ways = [".agents", ".openclaw", ".openclaw/sandbox-skills"];
+        let own =
+            |way: &str| facts.creel.as_str().is_some_and(|creel| creel.ends_with(&format!("/{way}:rw")));
+        facts.upstream.is_null() && rest.is_some_and(|way| ways.contains(&way) && own(way))
+    }),
     rule!("shared-workspace", Other, |facts| {
         let (upstream, creel) =
             (facts.upstream.as_str().unwrap_or_default(), facts.creel.as_str().unwrap_or_default());

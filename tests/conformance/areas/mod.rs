@@ -5,6 +5,10 @@ mod container_args;
 mod explain;
 mod fixture;
 mod host_env;
+mod inline_eval;
+mod keys;
+mod policy;
+mod policy_facets;
 mod tool_policy;
 
 use super::harness::Area;
@@ -15,6 +19,9 @@ pub(crate) fn all() -> Vec<Box<dyn Area>> {
         Box::new(binds::Binds::default()),
         Box::new(container_args::ContainerArgs::default()),
         Box::new(explain::Explain),
+        Box::new(inline_eval::InlineEval),
+        Box::new(keys::Keys),
+        Box::new(policy::Policy),
         Box::new(tool_policy::ToolPolicy),
     ]
 }

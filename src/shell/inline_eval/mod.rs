@@ -1,0 +1,112 @@
+//! Whether an argument list carries code for an interpreter (spec `approvals.md` §8).
+//!
+//! With `strictInlineEval` such a command needs a person's answer, listed or not: an entry for an interpreter says
+//! nothing about code on its command line. What this misses runs unasked, what it finds too much asks once too often;
+//! so flags are compared without case, and behind an option that nobody knows both readings are tried.
+//!
+//! | file | concern |
+//! |---|---|
+//! | [`program`] | names of interpreters |
+//! | `table` | their flags |
+//! | `flags` | a flag in an argument list |
+//! | `operand` | programs whose first operand is code |
+//! | `carrier` | programs that run another program |
+//! | `positional` | `sh -c '"$@"' …`: the command behind the text |
+
+mod carrier;
+mod flags;
+mod operand;
+mod positional;
+pub mod program;
+mod table;
+
+use carrier::Inner;
+pub use program::interpreter_like;
+
+/// How many programs may run each other before nobody looks any further.
+const MAX_DEPTH: usize = 16;
+/// How many words are looked at in one argument list; a word counts each time. Behind it the answer is to ask: who
+/// needs more readings than that hides something.
+const MAX_WORK: usize = 1 << 20;
+
+/// Code in an argument list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The interpreter as it is called.
+    pub executable: String,
+    /// Its name: without directory and `.exe`, in lower case.
+    pub name: String,
+    /// The flag in front of the code; `<program>` or `<command>` where it is the first operand.
+    pub flag: String,
+    /// As shown to people.
+    pub descriptor: String,
+    /// It was found behind a program that runs another one.
+    pub via_carrier: bool,
+}
+
+/// Finds code in an argument list: in the program's own arguments, or in those of a program that it runs.
+pub fn detect<S: AsRef<str>>(argv: &[S]) -> Option<Hit> {
+    let argv: Vec<&str> = argv.iter().map(|argument| argument.as_ref().trim()).collect();
+    Search { left: MAX_WORK }.find(&argv, 0)
+}
+
+/// One search, with what is left of its work.
+struct Search {
+    left: usize,
+}
+
+impl Search {
+    fn find(&mut self, argv: &[&str], depth: usize) -> Option<Hit> {
+        let (executable, arguments) = argv.split_first()?;
+        let name = program::name(executable);
+        let own = table::of(&name);
+        let forwarded = positional::command(&name, arguments);
+        if own.is_none() && forwarded.is_none() && !carrier::is_one(&name) {
+            return None;
+        }
+        let Some(left) = self.left.checked_sub(argv.len()) else { return Some(nested(executable, name)) };
+        self.left = left;
+        if let Some(flag) = own.and_then(|program| code(program, arguments)) {
+            return Some(hit(executable, name, flag));
+        }
+        if depth >= MAX_DEPTH {
+            return own.is_none().then(|| nested(executable, name));
+        }
+        if let Some(command) = forwarded {
+            return (0..command.len()).find_map(|at| self.find(command.get(at..)?, depth + 1));
+        }
+        let inner = match carrier::inner(&name, arguments)? {
+            Inner::Tails(starts) => {
+                starts.into_iter().find_map(|at| self.find(arguments.get(at..)?, depth + 1))
+            }
+            Inner::Split(words) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                self.find(&words, depth + 1)
+            }
+        };
+        inner.map(|inner| Hit { via_carrier: true, ..inner })
+    }
+}
+
+/// Nobody looks any further: a person does.
+fn nested(executable: &str, name: String) -> Hit {
+    Hit { via_carrier: true, ..hit(executable, name, "<nested>".to_owned()) }
+}
+
+/// The flag, or what stands for one.
+fn code(program: &table::Program, arguments: &[&str]) -> Option<String> {
+    let flag = flags::find(program, arguments);
+    flag.or_else(|| program.operand.and_then(|operand| operand::find(operand, arguments)).map(str::to_owned))
+}
+
+fn hit(executable: &str, name: String, flag: String) -> Hit {
+    let descriptor = match flag.as_str() {
+        operand::PROGRAM => format!("{name} inline program"),
+        operand::COMMAND => format!("{name} inline command"),
+        _ => format!("{name} {flag}"),
+    };
+    Hit { executable: executable.to_owned(), name, flag, descriptor, via_carrier: false }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+//! Commands as text and as argument lists: what would really run. Pure (spec `approvals.md` §4 to §8).
+//!
+//! | part | concern |
+//! |---|---|
+//! | [`inline_eval`] | whether an argument list carries code for an interpreter |
+
+pub mod inline_eval;
