@@ -58,7 +58,7 @@ enum Action {
         /// A network that sandboxes may have besides `none`; can be repeated.
         #[arg(long, value_name = "NAME")]
         network: Vec<String>,
-        /// A profile of AppArmor that sandboxes may have besides the engine's own; can be repeated.
+        /// A profile of `AppArmor` that sandboxes may have besides the engine's own; can be repeated.
         #[arg(long, value_name = "PROFILE")]
         apparmor: Vec<String>,
         /// A directory for mounts of the proxy's own, which stand in for what a sandbox mounts until it has started, so

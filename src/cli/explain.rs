@@ -138,7 +138,7 @@ fn own(out: &mut String, all: &Explanation, paint: Paint) {
     let told = |refused: &Report| !own.problems.is_empty() && refused.code.starts_with("CRL-BIND");
     let other = own.live.refused.iter().filter(|refused| !told(refused));
     for problem in other.chain(&own.problems) {
-        let text = lines(&problem.to_string()).to_string();
+        let text = lines(&problem.to_string());
         let _ = writeln!(out, "  {} {}", paint.bad("refused:"), indented(&text, "  "));
     }
     if !own.credential_names.is_empty() {

@@ -142,7 +142,11 @@ impl Diagnose for ConfigError {
             }
             Self::Change { problems, .. } => {
                 let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
-                ("CRL-CONFIG-004", keys.join(", "), fix(problems))
+                let fix = match problems.as_slice() {
+                    [only] => only.fix.clone(),
+                    _ => "write a value that holds; each problem has its fix beside it".to_owned(),
+                };
+                ("CRL-CONFIG-004", keys.join(", "), fix)
             }
             Self::UnknownAgent { nearest, named_by, .. } => {
                 let fix = match (nearest, named_by) {
@@ -150,8 +154,7 @@ impl Diagnose for ConfigError {
                     (Some(near), NamedBy::Session) => format!("did you mean agent:{near}:…?"),
                     (None, NamedBy::Id) => "add the agent, or leave out --agent".to_owned(),
                     (None, NamedBy::Session) => {
-                        "add the agent, or name a session of one that is there, as in agent:main:main"
-                            .to_owned()
+                        "add the agent, or name a session of a configured one: agent:<id>:<name>".to_owned()
                     }
                 };
                 ("CRL-CONFIG-005", "agents.entries".to_owned(), fix)
