@@ -145,7 +145,8 @@ fn now() -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let bytes: Vec<String> = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    bytes.concat()
 }
 
 /// The engine takes the beginning of an id for every id and every name that begins so.
@@ -302,7 +303,7 @@ fn refused(state: &Path, root: &Path, listen: &Path) -> String {
         .env("CREEL_STATE_DIR", state)
         .output()
         .unwrap();
-    assert_eq!(done.status.code(), Some(125), "{root:?} {listen:?}: {done:?}");
+    assert_eq!(done.status.code(), Some(125), "{} {}: {done:?}", root.display(), listen.display());
     String::from_utf8(done.stderr).unwrap()
 }
 

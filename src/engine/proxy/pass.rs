@@ -144,19 +144,13 @@ enum After {
 impl After {
     async fn follow(self, gate: &Gate, tasks: &TaskTracker, status: StatusCode) -> Result<(), Failed> {
         match self {
-            Self::Nothing => Ok(()),
-            Self::Look(mounted) => mounted.check(gate, tasks).await,
-            Self::Keep(pinned) if status.is_success() => {
-                pinned.keep();
-                Ok(())
-            }
-            Self::Release(pinned) if status.is_success() => {
-                pinned.release();
-                Ok(())
-            }
+            Self::Look(mounted) => mounted.check(gate, tasks).await?,
+            Self::Keep(pinned) if status.is_success() => pinned.keep(),
+            Self::Release(pinned) if status.is_success() => pinned.release(),
             // Dropped: pins of what was not made go, those of what is still there stay.
-            Self::Keep(_) | Self::Release(_) => Ok(()),
+            Self::Nothing | Self::Keep(_) | Self::Release(_) => {}
         }
+        Ok(())
     }
 }
 
