@@ -11,6 +11,7 @@
 
 mod direct;
 mod exchange;
+mod hang_up;
 mod project;
 mod strangers;
 mod yaml;
