@@ -1,6 +1,6 @@
 //! The block `tools`, global and of each agent, as far as it says which tools there are (spec `sandbox.md` §18).
 //!
-//! The block has keys of the agent host too, which [`super::foreign`] knows.
+//! The block has keys of the agent host too, which `foreign` knows.
 
 use super::reader::{Block, Set, nearest};
 use crate::policy::elevated::AllowFrom;

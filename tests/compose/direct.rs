@@ -145,8 +145,11 @@ fn now() -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let bytes: Vec<String> = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
-    bytes.concat()
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut all, byte| {
+        write!(all, "%{byte:02X}").unwrap();
+        all
+    })
 }
 
 /// The engine takes the beginning of an id for every id and every name that begins so.
