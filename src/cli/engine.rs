@@ -61,6 +61,10 @@ enum Action {
         /// A profile of `AppArmor` that sandboxes may have besides the engine's own; can be repeated.
         #[arg(long, value_name = "PROFILE")]
         apparmor: Vec<String>,
+        /// A directory for mounts of the proxy's own, which stand in for what a sandbox mounts until it has started, so
+        /// that nobody can exchange it. Root on the engine's host only.
+        #[arg(long, value_name = "DIR")]
+        pins: Option<PathBuf>,
     },
 }
 
@@ -71,8 +75,8 @@ pub async fn run(args: Args) -> ExitCode {
         Action::Status => return status(&discovery, args.json).await,
         Action::Up { yes } => up(&discovery, yes, args.json).await,
         Action::Down => down(args.json).await,
-        Action::Proxy { listen, root: roots, network: networks, apparmor: profiles } => {
-            proxy(&discovery, &listen, Allowed { roots, networks, profiles }).await
+        Action::Proxy { listen, root: roots, network: networks, apparmor: profiles, pins } => {
+            proxy(&discovery, &listen, Allowed { roots, networks, profiles, pins }).await
         }
     };
     match result {
@@ -161,7 +165,7 @@ async fn proxy(discovery: &Discovery, listen: &Path, allowed: Allowed) -> Result
     let deny = DenyEnv { state_dir: None, ..DenyEnv::from_vars(var, state.root()).with_os_home() };
     let rules = Rules::new(state, allowed, deny)?;
     let engine = Engine::discover(discovery).await?;
-    let links: Vec<String> = rules.roots_with_links().map(|root| root.display().to_string()).collect();
+    let links: Vec<String> = rules.open_roots().map(|root| root.display().to_string()).collect();
     let ready = || {
         if !links.is_empty() {
             print::note(&format!(

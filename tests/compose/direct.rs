@@ -19,16 +19,21 @@ use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 /// A proxy that serves until the end of its test. Containers whose names begin with its own are removed then.
-struct Proxy {
+pub(crate) struct Proxy {
     dir: tempfile::TempDir,
-    docker: Docker,
-    name: String,
+    pub(crate) docker: Docker,
+    pub(crate) name: String,
     installation: String,
     _serving: JoinSet<()>,
 }
 
 impl Proxy {
     async fn up() -> Self {
+        Self::with(false).await
+    }
+
+    /// With pins, or looking at sources before and after.
+    pub(crate) async fn with(pinned: bool) -> Self {
         let dir = tempfile::Builder::new().prefix("creel-proxy-").tempdir_in("/tmp").unwrap();
         std::fs::create_dir_all(dir.path().join("root/state")).unwrap();
         std::fs::create_dir(dir.path().join("root/work")).unwrap();
@@ -41,7 +46,9 @@ impl Proxy {
         };
         let docker =
             Docker::connect_with_unix(&socket.to_string_lossy(), 120, bollard::API_DEFAULT_VERSION).unwrap();
-        let allowed = Allowed { roots: vec![dir.path().join("root")], ..Allowed::default() };
+        let roots = vec![dir.path().join("root")];
+        let pins = pinned.then(|| dir.path().join("pins"));
+        let allowed = Allowed { roots, pins, ..Allowed::default() };
         let rules = Rules::new(state, allowed, DenyEnv::default()).unwrap();
         let listen = dir.path().join("engine.sock");
         let (ready, is_ready) = tokio::sync::oneshot::channel();
@@ -55,12 +62,17 @@ impl Proxy {
         Self { dir, docker, name, installation, _serving: serving }
     }
 
+    /// What sandboxes may mount.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().join("root")
+    }
+
     fn socket(&self) -> PathBuf {
         self.dir.path().join("engine.sock")
     }
 
     /// The status and the body of an answer.
-    async fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut stream = UnixStream::connect(self.socket()).await.unwrap();
         let request =
             format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -74,7 +86,7 @@ impl Proxy {
     }
 
     /// What creel asks for, with changes to its `HostConfig`.
-    fn sandbox(&self, changes: &Value) -> String {
+    pub(crate) fn sandbox(&self, changes: &Value) -> String {
         let mut body = json!({
             "Image": "creel-minimal:latest",
             "Cmd": ["sleep", "60"],
@@ -101,7 +113,7 @@ impl Proxy {
         made["Id"].as_str().unwrap().to_owned()
     }
 
-    async fn remove(&self, id: &str) {
+    pub(crate) async fn remove(&self, id: &str) {
         let options = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
         let _ = self.docker.remove_container(id, Some(options)).await;
     }
@@ -110,6 +122,11 @@ impl Proxy {
 impl Drop for Proxy {
     /// Also after a failed assertion: by the label of an installation that only this test has, and by name.
     fn drop(&mut self) {
+        // What is left of pins, before anybody removes what is below them.
+        let dirs = std::fs::read_dir(self.dir.path().join("pins")).into_iter().flatten().flatten();
+        for pin in dirs.flat_map(|dir| std::fs::read_dir(dir.path())).flatten().flatten() {
+            let _ = rustix::mount::unmount(pin.path(), rustix::mount::UnmountFlags::DETACH);
+        }
         for filter in [
             format!("label={}={}", labels::INSTALLATION, self.installation),
             format!("label=of={}", self.name),

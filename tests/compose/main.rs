@@ -10,6 +10,8 @@
 )]
 
 mod direct;
+mod exchange;
+mod hang_up;
 mod project;
 mod strangers;
 mod yaml;

@@ -21,6 +21,19 @@ pub(super) struct Create {
     pub(super) sources: Vec<PathBuf>,
 }
 
+impl Create {
+    /// The body with other sources in the place of its own, in their order.
+    pub(super) fn mounting(mut self, sources: &[PathBuf]) -> Value {
+        let mounts = self.body.pointer_mut("/HostConfig/Mounts").and_then(Value::as_array_mut);
+        for (mount, source) in mounts.into_iter().flatten().zip(sources) {
+            if let Some(mount) = mount.as_object_mut() {
+                mount.insert("Source".to_owned(), source.to_string_lossy().into());
+            }
+        }
+        self.body
+    }
+}
+
 /// Judges the body of a create call: what creel asks for is let through, and nothing that is weaker.
 pub(super) fn container(text: &[u8], rules: &Rules, installation: &str) -> Result<Create, Denial> {
     let mut body = Body::parse("container", text)?;

@@ -43,14 +43,22 @@ pub enum ProxyError {
         /// Why not.
         reason: String,
     },
-    /// A socket that sandboxes could mount.
-    #[error("the socket {} lies below {}, which sandboxes may mount", socket.display(), root.display())]
-    SocketInRoot {
-        /// The socket.
-        socket: PathBuf,
+    /// A directory that cannot hold pins.
+    #[error("{} cannot hold mounts of the proxy's own: {reason}", dir.display())]
+    Pins {
+        /// As given.
+        dir: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A socket or the pins, where sandboxes could mount them.
+    #[error("{} lies below {}, which sandboxes may mount", path.display(), root.display())]
+    InRoot {
+        /// The socket, or the directory of the pins.
+        path: PathBuf,
         /// The root.
         root: PathBuf,
-        /// What names the socket.
+        /// What names it.
         rule: &'static str,
     },
     /// The socket cannot be made.
@@ -101,10 +109,17 @@ impl Diagnose for ProxyError {
                 "--root",
                 "make the directory first, and name it by its path without links".to_owned(),
             ),
-            Self::SocketInRoot { rule, .. } => (
+            Self::InRoot { rule, .. } => (
                 "CRL-PROXY-008",
                 *rule,
-                "put the socket elsewhere, such as /run/creel, or name a narrower --root".to_owned(),
+                "put it elsewhere, such as below /run/creel, or name a narrower --root".to_owned(),
+            ),
+            Self::Pins { .. } => (
+                "CRL-PROXY-009",
+                "--pins",
+                "name a directory of root's own with mode 0700, and run the proxy as root on the engine's host; or leave \
+                 --pins out"
+                    .to_owned(),
             ),
             Self::Socket { path, .. } => {
                 ("CRL-PROXY-003", "--listen", format!("make the directory of {} writable", path.display()))

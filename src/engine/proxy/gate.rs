@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::pins::Pins;
 use super::{CLIENT_LABEL, Denial, Rules, forms};
 use crate::engine::http::{self, HttpError};
 use crate::engine::{Endpoint, EngineFacts};
@@ -63,16 +64,19 @@ pub(super) struct Gate {
     /// The version of the engine's API in which it is spoken to, such as `1.41`: creel's own, for every call.
     version: String,
     pub(super) rules: Rules,
+    /// Where sources are pinned, if they are.
+    pub(super) pins: Option<Pins>,
     installation: OnceLock<String>,
 }
 
 impl Gate {
-    pub(super) fn new(facts: &EngineFacts, rules: Rules) -> Self {
+    pub(super) fn new(facts: &EngineFacts, rules: Rules, pins: Option<Pins>) -> Self {
         let EngineFacts { endpoint, api_version, .. } = facts;
         Self {
             upstream: endpoint.clone(),
             version: api_version.clone(),
             rules,
+            pins,
             installation: OnceLock::new(),
         }
     }
@@ -105,7 +109,10 @@ impl Gate {
         if label(labels::INSTALLATION) == Some(self.installation()?)
             && let Some(id) = id.filter(whole)
         {
-            return Ok(Owner::Ours(Ours { id: id.to_owned(), sources: sources(&answer, &self.rules.roots) }));
+            return Ok(Owner::Ours(Ours {
+                id: id.to_owned(),
+                sources: sources(&answer, self.rules.mounted_from()),
+            }));
         }
         if label(CLIENT_LABEL).is_some() {
             return Ok(Owner::Client(reduced(&answer)));

@@ -1,5 +1,6 @@
 //! Sources of mounts, as this process sees them. It must see the host's directories under the host's names.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -13,7 +14,7 @@ pub(super) type Seen = Vec<(u64, u64)>;
 ///
 /// Links are the caller's to change: a path that the engine would follow elsewhere is refused. The engine mounts at the
 /// start, so this looks at the creation, before the start, and after it: what changed meanwhile is found, unless it was
-/// changed back within the start.
+/// changed back within the start. [`super::pins`] leave no such gap.
 pub(super) fn look(sources: &[PathBuf]) -> Result<Seen, Denial> {
     let one = |source: &PathBuf| {
         identify(source).map_err(|reason| Denial::new(format!("mount source {}: {reason}", source.display())))
@@ -21,7 +22,8 @@ pub(super) fn look(sources: &[PathBuf]) -> Result<Seen, Denial> {
     sources.iter().map(one).collect()
 }
 
-fn identify(path: &Path) -> Result<(u64, u64), String> {
+/// Opens a source without following a link: the file itself, whatever its name comes to mean, and its kind.
+pub(super) fn open(path: &Path) -> Result<(OwnedFd, FileType), String> {
     let plain = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat2(CWD, path, flags, Mode::empty(), plain).map_err(|error| match error {
@@ -33,10 +35,16 @@ fn identify(path: &Path) -> Result<(u64, u64), String> {
     })?;
     let stat = rustix::fs::fstat(&fd).map_err(|error| error.to_string())?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory | FileType::RegularFile => Ok((stat.st_dev, stat.st_ino)),
+        kind @ (FileType::Directory | FileType::RegularFile) => Ok((fd, kind)),
         FileType::Symlink => Err("a link is not followed".to_owned()),
         _ => Err("it is neither a directory nor a file".to_owned()),
     }
+}
+
+fn identify(path: &Path) -> Result<(u64, u64), String> {
+    let (fd, _) = open(path)?;
+    let stat = rustix::fs::fstat(&fd).map_err(|error| error.to_string())?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 #[cfg(test)]

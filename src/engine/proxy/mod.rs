@@ -9,6 +9,7 @@
 //! | `forms` | the forms of texts in both; pure |
 //! | `filters` | filters of lists and of news; pure |
 //! | `host` | sources of mounts, as this process sees them |
+//! | `pins` | mounts that stand in for sources until the start |
 //! | `places` | where roots and sockets may be |
 //! | `gate` | whose container it is |
 //! | `pass` | one call: read, judged, forwarded |
@@ -27,6 +28,7 @@ mod gate;
 mod host;
 mod json;
 mod pass;
+mod pins;
 mod places;
 mod route;
 mod serve;
@@ -56,6 +58,9 @@ pub struct Allowed {
     pub networks: Vec<String>,
     /// Profiles of `AppArmor`, beside the engine's own.
     pub profiles: Vec<String>,
+    /// Directory of mounts that stand in for the sources of a container until its start: nobody can exchange them. Needs
+    /// the right to mount, and the engine's view of mounts. `None`: the engine looks sources up itself.
+    pub pins: Option<PathBuf>,
 }
 
 /// What a proxy lets through.
@@ -69,6 +74,8 @@ pub struct Rules {
     pub(super) networks: Vec<String>,
     /// Profiles of `AppArmor` that a sandbox may have.
     pub(super) profiles: Vec<String>,
+    /// Directory of the pins.
+    pub(super) pins: Option<PathBuf>,
     /// What the places on the host are that no sandbox gets.
     pub(super) deny: DenyEnv,
 }
@@ -82,10 +89,14 @@ impl Rules {
     /// [`ProxyError::Root`] for a root that is relative, not clean, or the whole host; [`ProxyError::Network`] and
     /// [`ProxyError::Profile`] for a name that opens the host.
     pub fn new(state: StateDir, allowed: Allowed, deny: DenyEnv) -> Result<Self, ProxyError> {
-        let Allowed { roots, networks, profiles } = allowed;
+        let Allowed { roots, networks, profiles, pins } = allowed;
         let clean = |root: &Path| root.to_str().is_some_and(|text| lexical::absolute(text) && is_clean(text));
         if let Some(root) = roots.iter().find(|root| !clean(root)) {
             return Err(ProxyError::Root { root: root.clone() });
+        }
+        if let Some(dir) = pins.iter().find(|dir| !clean(dir)) {
+            let reason = "it is no absolute path without `.`, `..` or a slash at its end".to_owned();
+            return Err(ProxyError::Pins { dir: dir.clone(), reason });
         }
         let shares = |name: &str| name.eq_ignore_ascii_case("host") || !forms::name(name);
         if let Some(name) = networks.iter().find(|name| shares(name)) {
@@ -96,13 +107,19 @@ impl Rules {
         }
         let networks = std::iter::once("none".to_owned()).chain(networks).collect();
         let profiles = std::iter::once(ENGINES_PROFILE.to_owned()).chain(profiles).collect();
-        Ok(Self { state, roots, networks, profiles, deny })
+        Ok(Self { state, roots, networks, profiles, pins, deny })
     }
 
-    /// The roots in which links are followed. Who can write there and has the proxy's socket can, with patience, mount
-    /// any directory of the host: the engine looks the path up once more after the proxy has looked.
-    pub fn roots_with_links(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().map(PathBuf::as_path).filter(|root| follows_links(root))
+    /// Where the engine mounts from.
+    fn mounted_from(&self) -> &[PathBuf] {
+        self.pins.as_ref().map_or(self.roots.as_slice(), std::slice::from_ref)
+    }
+
+    /// The roots in which an exchange within a start leads out: links are followed, and nothing is pinned. Who can
+    /// write there and has the proxy's socket can, with patience, mount any directory of the host: the engine looks the path up once more after the proxy has looked.
+    pub fn open_roots(&self) -> impl Iterator<Item = &Path> {
+        let roots = self.roots.iter().filter(|_| self.pins.is_none());
+        roots.map(PathBuf::as_path).filter(|root| follows_links(root))
     }
 }
 
@@ -117,6 +134,11 @@ fn is_clean(path: &str) -> bool {
 pub(super) struct Denial(String);
 
 impl Denial {
+    /// Without who says it.
+    fn reason(&self) -> &str {
+        &self.0
+    }
+
     fn new(reason: impl Into<String>) -> Self {
         // What is quoted came from the caller.
         Self(reason.into().chars().take(500).map(|one| if one.is_control() { '?' } else { one }).collect())
@@ -131,7 +153,7 @@ mod tests {
     fn rules_that_allow_the_host_are_no_rules() {
         let all = |root: &str, network: &str, profile: &str| {
             let (roots, networks) = (vec![root.into()], vec![network.to_owned()]);
-            let allowed = Allowed { roots, networks, profiles: vec![profile.to_owned()] };
+            let allowed = Allowed { roots, networks, profiles: vec![profile.to_owned()], pins: None };
             Rules::new(StateDir::at("/s"), allowed, DenyEnv::default())
         };
         let rules = |root: &str, network: &str| all(root, network, "mine");

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::crowd::{Seat, Seated};
 use super::filters::{self, Watched};
 use super::gate::{Failed, Gate, Ours, Owner};
+use super::pins::Pinned;
 use super::route::{self, Act, Call, ExecAct, Route};
 use super::{Denial, create, host};
 use crate::engine::http;
@@ -72,9 +73,7 @@ pub(super) async fn pass(
         Judged::Forward(judged) => judged,
     };
     let answer = forward(gate, tasks, &method, &route, &judged).await?;
-    if let Some(mounted) = &judged.mounted {
-        mounted.check(gate, tasks).await?;
-    }
+    judged.after.follow(gate, tasks, answer.status()).await?;
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         let seat = Seat::clone(seat);
         return Ok(Passed::Answer(answer.map(|body| Seated::engines(body, seat))));
@@ -125,8 +124,34 @@ struct Forward {
     body: Option<Value>,
     /// The raw connection is asked for.
     upgrade: bool,
-    /// What the engine mounts by this call.
-    mounted: Option<Mounted>,
+    after: After,
+}
+
+/// What follows a call, whether or not its caller is still there.
+#[derive(Default)]
+enum After {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A container was made from pins: they wait for its start.
+    Keep(Pinned),
+    /// A container has started, or is gone: its pins go.
+    Release(Pinned),
+    /// A container has started whose sources the engine looked up itself.
+    Look(Mounted),
+}
+
+impl After {
+    async fn follow(self, gate: &Gate, tasks: &TaskTracker, status: StatusCode) -> Result<(), Failed> {
+        match self {
+            Self::Look(mounted) => mounted.check(gate, tasks).await?,
+            Self::Keep(pinned) if status.is_success() => pinned.keep(),
+            Self::Release(pinned) if status.is_success() => pinned.release(),
+            // Dropped: pins of what was not made go, those of what is still there stay.
+            Self::Nothing | Self::Keep(_) | Self::Release(_) => {}
+        }
+        Ok(())
+    }
 }
 
 /// The sources of a container's mounts, as they were before its start.
@@ -137,12 +162,9 @@ struct Mounted {
 }
 
 impl Mounted {
-    fn look(ours: Ours) -> Result<Self, Denial> {
-        let Some(sources) = ours.sources else {
-            return Err(Denial::new(format!("container {} mounts what this proxy does not allow", ours.id)));
-        };
+    fn look(id: &str, sources: Vec<PathBuf>) -> Result<Self, Denial> {
         let seen = host::look(&sources)?;
-        Ok(Self { id: ours.id, sources, seen })
+        Ok(Self { id: id.to_owned(), sources, seen })
     }
 
     /// After the start: a source that is another now may have been mounted. The container does not live on then.
@@ -180,18 +202,23 @@ async fn judge(gate: &Gate, route: &mut Route, body: &[u8]) -> Result<Judged, Fa
         }
         Call::Create => {
             let create = create::container(body, &gate.rules, gate.installation()?)?;
-            host::look(&create.sources)?;
-            forward.body = Some(create.body);
+            forward.body = Some(if let Some(pins) = &gate.pins {
+                let pinned = pins.pin(&create.sources)?;
+                let body = create.mounting(&pinned.sources);
+                forward.after = After::Keep(pinned);
+                body
+            } else {
+                host::look(&create.sources)?;
+                create.body
+            });
         }
         Call::Container(name, act) => {
             empty(body)?;
             let id = match (gate.owner(&name).await?, act) {
-                (Owner::Ours(ours), Act::Start) => {
-                    let id = ours.id.clone();
-                    forward.mounted = Some(Mounted::look(ours)?);
-                    id
+                (Owner::Ours(ours), act) => {
+                    forward.after = after(gate, &ours, act)?;
+                    ours.id
                 }
-                (Owner::Ours(ours), _) => ours.id,
                 (Owner::Client(reduced), Act::Inspect) => return Ok(Judged::Answer(reduced)),
                 (Owner::Client(_), _) => {
                     return Err(Denial::new(format!("container {name} is creel's own")).into());
@@ -217,6 +244,21 @@ async fn judge(gate: &Gate, route: &mut Route, body: &[u8]) -> Result<Judged, Fa
         }
     }
     Ok(Judged::Forward(forward))
+}
+
+/// What follows what is done with one of our containers. A start of what was not made through here is refused.
+fn after(gate: &Gate, ours: &Ours, act: Act) -> Result<After, Denial> {
+    let release = |pinned: Option<Pinned>| pinned.map_or(After::Nothing, After::Release);
+    match (act, &gate.pins, &ours.sources) {
+        (Act::Start, _, None) => {
+            Err(Denial::new(format!("container {} mounts what this proxy does not allow", ours.id)))
+        }
+        (Act::Start, Some(pins), Some(sources)) => Ok(release(pins.of(sources)?)),
+        (Act::Start, None, Some(sources)) => Ok(After::Look(Mounted::look(&ours.id, sources.clone())?)),
+        // Most have started, and have no pins any more.
+        (Act::Remove, Some(pins), Some(sources)) => Ok(release(pins.of(sources).ok().flatten())),
+        _ => Ok(After::Nothing),
+    }
 }
 
 /// What has no business with a body gets none, but clients send `{}` or `null` for one.

@@ -23,6 +23,9 @@ pub(super) fn check(rules: &Rules, listen: &Path, engine: &Endpoint) -> Result<(
             return Err(ProxyError::DeniedRoot { root, blocked: hit.blocked, group });
         }
         outside(root, listen, "--listen")?;
+        if let Some(pins) = &rules.pins {
+            outside(root, pins, "--pins")?;
+        }
         if let Endpoint::Unix(socket) = engine {
             outside(root, socket, "--engine")?;
         }
@@ -49,10 +52,10 @@ fn is_directory(root: &Path) -> Result<(), ProxyError> {
     })
 }
 
-/// Refuses a socket whose directory is the root or lies below it, by name or because the root is mounted there too.
-fn outside(root: &Path, socket: &Path, rule: &'static str) -> Result<(), ProxyError> {
-    let fails = |action| move |source| ProxyError::Socket { path: socket.to_owned(), action, source };
-    let absolute = std::path::absolute(socket).map_err(fails("find the place of"))?;
+/// Refuses a socket or a directory that is the root or lies below it, by name or because the root is mounted there too.
+fn outside(root: &Path, path: &Path, rule: &'static str) -> Result<(), ProxyError> {
+    let fails = |action| move |source| ProxyError::Socket { path: path.to_owned(), action, source };
+    let absolute = std::path::absolute(path).map_err(fails("find the place of"))?;
     let unresolved = |error: resolve::ResolveError| fails("resolve")(std::io::Error::other(error));
     let parent = absolute.parent().unwrap_or(Path::new("/"));
     let mut spellings = vec![absolute.clone(), resolve::resolve(parent).map_err(unresolved)?];
@@ -60,7 +63,7 @@ fn outside(root: &Path, socket: &Path, rule: &'static str) -> Result<(), ProxyEr
     spellings.extend(resolve::resolve(&absolute).ok());
     let below = |path: &PathBuf| path.starts_with(root) || path.ancestors().any(|dir| same(dir, root));
     if spellings.iter().any(below) {
-        return Err(ProxyError::SocketInRoot { socket: socket.to_owned(), root: root.to_owned(), rule });
+        return Err(ProxyError::InRoot { path: path.to_owned(), root: root.to_owned(), rule });
     }
     Ok(())
 }

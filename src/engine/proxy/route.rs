@@ -30,7 +30,9 @@ pub(super) enum Act {
     Attach,
     /// Start it: now the engine mounts.
     Start,
-    /// Stop, kill, rename, remove, log.
+    /// Remove it.
+    Remove,
+    /// Stop, kill, rename, log.
     Other,
 }
 
@@ -89,7 +91,7 @@ pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Result<Rou
         ("POST", ["containers", id, "stop"]) => (container(id, Act::Other)?, &["t", "signal"]),
         ("POST", ["containers", id, "kill"]) => (container(id, Act::Other)?, &["signal"]),
         ("POST", ["containers", id, "rename"]) => (container(id, Act::Other)?, &["name"]),
-        ("DELETE", ["containers", id]) => (container(id, Act::Other)?, &["v", "force", "link"]),
+        ("DELETE", ["containers", id]) => (container(id, Act::Remove)?, &["v", "force", "link"]),
         ("POST", ["containers", id, "exec"]) => (Call::ExecCreate(name(id)?), &[]),
         ("POST", ["exec", id, "start"]) => (Call::Exec(name(id)?, ExecAct::Start), &[]),
         ("POST", ["exec", id, "resize"]) => (Call::Exec(name(id)?, ExecAct::Other), &["h", "w"]),

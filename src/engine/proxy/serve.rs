@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::crowd::{Crowd, Seated};
 use super::gate::{Failed, Gate};
 use super::pass::{self, Asked, Passed};
+use super::pins::Pins;
 use super::socket::Socket;
 use super::{ProxyError, Rules, places};
 use crate::engine::Engine;
@@ -42,13 +43,19 @@ pub async fn serve(
 ) -> Result<(), ProxyError> {
     places::check(&rules, listen, &engine.facts().endpoint)?;
     let socket = Socket::bind(listen).await?;
+    let pins = rules.pins.as_deref().map(Pins::open).transpose()?;
     ready();
-    let (gate, crowd) = (Arc::new(Gate::new(engine.facts(), rules)), Arc::new(Crowd::new()));
+    let (gate, crowd) = (Arc::new(Gate::new(engine.facts(), rules, pins)), Arc::new(Crowd::new()));
     let tasks = TaskTracker::new();
     let mut stop = std::pin::pin!(stop);
     loop {
         let stream = tokio::select! {
-            () = &mut stop => return Ok(()),
+            () = &mut stop => {
+                if let Some(pins) = &gate.pins {
+                    pins.release_all();
+                }
+                return Ok(());
+            }
             accepted = socket.listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -128,7 +135,11 @@ impl Visit {
         self.crowd.leave(self.number);
         let asked = asked?;
         let seat = self.crowd.seat().ok_or(Failed::Busy)?;
-        match pass::pass(&self.gate, &self.tasks, asked, &seat).await? {
+        // A task of its own: what follows a call must be done also where the caller hangs up in the midst of it.
+        let (gate, tasks) = (Arc::clone(&self.gate), self.tasks.clone());
+        let call = self.tasks.spawn(async move { pass::pass(&gate, &tasks, asked, &seat).await });
+        let passed = call.await.map_err(|error| Failed::Engine(error.to_string()))?;
+        match passed? {
             Passed::Told(value) => Ok(told(StatusCode::OK, &value)),
             Passed::Answer(answer) => Ok(answer),
         }
