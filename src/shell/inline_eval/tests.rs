@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn flag(line: &str) -> Option<String> {
@@ -109,5 +111,29 @@ fn patterns_of_interpreters() {
     }
     for pattern in ["", "*", "/usr/bin/*", "ls", "my-python", "p*thon", "bash", "env"] {
         assert!(!interpreter_like(pattern), "{pattern}");
+    }
+}
+
+proptest! {
+    /// A carrier in front hides nothing, and nothing panics.
+    #[test]
+    fn a_carrier_hides_nothing(
+        program in prop::sample::select(vec![
+            "python3", "node", "awk", "sed", "perl", "xargs", "find", "gdb", "make", "sh", "env", "sudo", "timeout", "ls",
+        ]),
+        arguments in prop::collection::vec(prop_oneof![
+            prop::sample::select(vec![
+                "-c", "-e", "--", "-", "-S", "-p", "-n", "-f", "--eval=x", "-exec", "5", "A=1", "sh", "\"$@\"", "env",
+                "python3", "awk", "", "-u", "x", "-ec",
+            ]).prop_map(str::to_owned),
+            ".{0,5}",
+        ], 0..8),
+    ) {
+        let argv: Vec<&str> = std::iter::once(program).chain(arguments.iter().map(String::as_str)).collect();
+        let Some(hit) = detect(&argv) else { return Ok(()) };
+        for carrier in [&["nice"][..], &["env"], &["sudo", "-n"], &["timeout", "5"], &["env", "A=1", "setsid"]] {
+            let carried = detect(&[carrier, argv.as_slice()].concat());
+            prop_assert_eq!(carried, Some(Hit { via_carrier: true, ..hit.clone() }), "{:?}", carrier);
+        }
     }
 }
