@@ -16,6 +16,7 @@ use super::request::PoolRole;
 use super::spec::{self, MEET_TARGET};
 use super::{Sandboxes, workspace};
 use crate::engine::{ContainerFacts, ContainerId, ContainerSpec, EngineError};
+use crate::paths::mounts::Mount;
 use crate::runner::Awaited;
 use crate::wire::Nonce;
 
@@ -205,8 +206,12 @@ impl<'a> Attempt<'a> {
     fn nothing_denied(&self, mountinfo: &str, container: &ContainerFacts) -> Result<(), SandboxError> {
         let told: Vec<&str> = container.mounts.iter().map(|mount| mount.target.as_str()).collect();
         let deny = self.plan.request.deny.clone().look_again();
+        let host = self.sandboxes.known_place()?.host_places();
+        let shown = |mount: &Mount| {
+            deny.shown_by(mount).or_else(|| host.as_ref().and_then(|places| places.shown(mount)))
+        };
         let name = || self.spec.name.clone();
-        prove::denied(&self.spec, mountinfo, &told, &deny)
+        prove::denied(&self.spec, mountinfo, &told, &shown)
             .map_or(Ok(()), |hit| Err(SandboxError::DeniedMount { name: name(), hit: Box::new(hit) }))
     }
 

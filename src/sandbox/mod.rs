@@ -9,7 +9,7 @@
 //! | `files`, `lock`, `lease`, `record` | the state beside a container |
 //! | `elf`, `init_binary`, `init_search`, `workspace`, `keep_out` | what is mounted, and what never |
 //! | `meet`, `by_link`, `busy` | talking to a container's init |
-//! | `place` | creel itself in a container: whose paths are whose |
+//! | `place`, `host_places` | creel itself in a container: whose paths and mounts are whose |
 //! | `ensure`, `create` | the way to a ready container |
 //! | `blame` | which setting an engine's words are about; pure |
 //! | `fate` | who goes and who stays, and why; pure |
@@ -32,6 +32,7 @@ mod error;
 mod fate;
 mod files;
 mod hash;
+mod host_places;
 mod init_binary;
 mod init_search;
 mod keep_out;

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::Sandboxes;
 use super::error::SandboxError;
+use super::host_places::HostPlaces;
 use super::request::SandboxRequest;
 use crate::engine::{Engine, EngineError, Mount};
+use crate::paths::mounts::MountTable;
 use crate::paths::resolve::resolve;
-use crate::paths::{DenyEnv, DenyList};
+use crate::paths::{DenyEnv, DenyHit, DenyList};
 
 /// Where creel runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,25 +86,40 @@ impl Place {
         Ok(())
     }
 
-    /// The deny list once more, for what a request's directories are called on the host.
+    /// The deny list once more, for what a request's directories, and what is mounted below them, are called on the host.
     pub(super) fn check(&self, request: &SandboxRequest) -> Result<(), SandboxError> {
-        if !self.is_container() {
-            return Ok(());
-        }
-        let workspace = (!request.workspace.owned_by_creel).then_some(request.workspace.dir.as_path());
-        let binds = request.binds.iter().map(|bind| bind.source.as_path());
-        for path in workspace.into_iter().chain(binds) {
-            let host = self.to_host(path)?;
-            // Whose home it is on the host, only the path itself tells: this process's own home does not.
-            let homes = home_of(&host).into_iter().collect();
-            let deny = DenyList::new(&DenyEnv { homes, ..DenyEnv::default() });
-            if let Some(hit) = deny.hit(&host, &[]) {
-                let group = hit.group.name();
-                return Err(SandboxError::DeniedOnHost { path: path.to_owned(), host, group });
+        let Some(places) = self.host_places() else { return Ok(()) };
+        let workspace = &request.workspace;
+        let binds = request.binds.iter().map(|bind| (bind.source.as_path(), true));
+        for (path, whole) in [(workspace.dir.as_path(), !workspace.owned_by_creel)].into_iter().chain(binds) {
+            let refused =
+                |path: &Path, host, group| SandboxError::DeniedOnHost { path: path.to_owned(), host, group };
+            if whole {
+                let host = self.to_host(path)?;
+                if let Some(hit) = denied_there(&host) {
+                    return Err(refused(path, host, hit.group.name()));
+                }
+            }
+            if let Some((point, host, group)) = places.hit(path, whole) {
+                return Err(refused(&point, host, group));
             }
         }
         Ok(())
     }
+
+    /// What mounts are called on the host, where that is not what they are called here.
+    pub(super) fn host_places(&self) -> Option<HostPlaces> {
+        let Self::Container { mounts, .. } = self else { return None };
+        // Without a table the deny list refuses everything already.
+        Some(HostPlaces::new(mounts, MountTable::own().unwrap_or_default()))
+    }
+}
+
+/// How a path of the host meets the deny list there. Whose home it is, only the path itself tells: this process's own
+/// home does not.
+pub(super) fn denied_there(host: &Path) -> Option<DenyHit> {
+    let homes = home_of(host).into_iter().collect();
+    DenyList::new(&DenyEnv { homes, ..DenyEnv::default() }).hit(host, &[])
 }
 
 impl Sandboxes {

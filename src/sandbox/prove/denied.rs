@@ -5,12 +5,17 @@ use std::path::Path;
 
 use super::mounts::{is_asked, is_engines};
 use crate::engine::ContainerSpec;
-use crate::paths::mounts::MountTable;
-use crate::paths::{DenyList, MountHit, Shown};
+use crate::paths::mounts::{Mount, MountTable};
+use crate::paths::{MountHit, Shown};
 
 /// The first mount below a mount of `spec` that shows a denied path. `mountinfo` is the container's; `told` are the
-/// targets of mounts that the engine itself lists, its volumes among them; `deny` knows what is mounted on the host now.
-pub fn denied(spec: &ContainerSpec, mountinfo: &str, told: &[&str], deny: &DenyList) -> Option<MountHit> {
+/// targets of mounts that the engine itself lists, its volumes among them; `shown` says what of a mount is denied.
+pub fn denied(
+    spec: &ContainerSpec,
+    mountinfo: &str,
+    told: &[&str],
+    shown: &dyn Fn(&Mount) -> Option<Shown>,
+) -> Option<MountHit> {
     let table = match MountTable::parse(mountinfo.as_bytes()) {
         Ok(table) => table,
         Err(error) => {
@@ -27,7 +32,7 @@ pub fn denied(spec: &ContainerSpec, mountinfo: &str, told: &[&str], deny: &DenyL
     };
     let met = table.all().iter().filter(|mount| came_along(&mount.point.to_string_lossy()));
     met.into_iter().find_map(|mount| {
-        let shown = deny.shown_by(mount)?;
+        let shown = shown(mount)?;
         Some(MountHit { point: mount.point.clone(), below: true, shown })
     })
 }
