@@ -81,6 +81,8 @@ pub mod shell;
 pub mod shown;
 #[cfg(feature = "host")]
 pub mod state;
+#[cfg(feature = "host")]
+pub mod tools;
 
 #[cfg(feature = "host")]
 pub use client::{Call, Collected, RoadChoice, Sandbox, SandboxOptions};

@@ -19,6 +19,8 @@ pub struct Channel {
     pub(super) taken: u64,
     pub(super) acked: u64,
     pub(super) unacked: u64,
+    /// Init forgets the command as soon as its result arrives; otherwise when [`Channel::forget`] says so.
+    pub(super) forgets: bool,
 }
 
 impl Channel {
@@ -49,8 +51,8 @@ impl Channel {
                 self.taken = seq.saturating_add(size);
             }
             // Init keeps the result until it knows that we have it.
-            Event::Exit(_) if self.own => {
-                let _ = self.request(&ToInit::Forget { id: self.id });
+            Event::Exit(_) if self.own && self.forgets => {
+                let _ = self.forget();
             }
             _ => {}
         }
@@ -74,6 +76,11 @@ impl Channel {
             return Ok(());
         }
         self.request(&ToInit::Ack { id: self.id, seq: self.taken })
+    }
+
+    /// Tells init that the result is safe here.
+    pub fn forget(&self) -> Result<(), LinkError> {
+        self.request(&ToInit::Forget { id: self.id })
     }
 
     /// Sends bytes for standard input at `offset`.

@@ -244,7 +244,16 @@ impl Link {
         }
         table.commands.insert(id, Watcher { events: sender, next: from, outstanding: 0 });
         drop(table);
-        Ok(Channel { link: self.clone(), id, own, events, taken: from, acked: from, unacked: 0 })
+        Ok(Channel {
+            link: self.clone(),
+            id,
+            own,
+            events,
+            taken: from,
+            acked: from,
+            unacked: 0,
+            forgets: true,
+        })
     }
 
     /// Sends at once what the socket takes, and leaves the rest to the writer.

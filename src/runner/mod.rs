@@ -10,6 +10,8 @@ mod engine_errand;
 mod engine_input;
 mod engine_run;
 mod error;
+pub mod host;
+pub mod host_plan;
 mod link;
 mod meet;
 mod outcome;
@@ -28,4 +30,4 @@ pub use outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailu
 
 pub use plan::{Plan, Setting};
 pub use result::ExecResult;
-pub use running::{Options, Progress, Road, Running, start};
+pub use running::{Options, Progress, Road, Running, fresh_id, start, start_as, start_on_host};

@@ -6,7 +6,7 @@ use crate::error;
 use crate::wire::{Cause, Exit};
 
 /// Which road a command took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// The sandbox's own init.
@@ -32,7 +32,7 @@ impl Transport {
 }
 
 /// What a transport can do; part of every result and of `explain`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
     /// A kill reports that nothing survived, by the kernel's word.
@@ -52,7 +52,7 @@ pub struct Capabilities {
 }
 
 /// What ended a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Death {
     /// It exited by itself.
@@ -82,7 +82,7 @@ pub enum Death {
 }
 
 /// How sure a cause is. Counters of the kernel are container-wide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
     /// Observed.
@@ -92,7 +92,7 @@ pub enum Certainty {
 }
 
 /// Which step kept a command from running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFailure {
     /// No process could be made: the pids or memory limit of the sandbox is reached.
@@ -110,7 +110,7 @@ pub enum StartFailure {
 }
 
 /// Usage of a command's whole tree.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// CPU time in user mode, in microseconds.
@@ -122,7 +122,7 @@ pub struct Usage {
 }
 
 /// What is known of the command's processes after its end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Processes {
     /// Alive when the command's own process had ended.
@@ -138,7 +138,7 @@ pub struct Processes {
 }
 
 /// The end of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
     /// What ended it.
     pub death: Death,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::channel::Channel;
 use super::engine_run::EngineRun;
+use super::host_plan::HostSetting;
 use super::link::Event;
 use super::{Link, LinkError, Outcome, Plan, RunError, Setting, Transport};
 use crate::approvals::Permit;
@@ -97,6 +98,8 @@ pub struct Running {
     /// Bytes of both streams that came.
     bytes: [u64; 2],
     done: bool,
+    /// Dropped before its end, it is ended.
+    ends_with_us: bool,
 }
 
 #[derive(Debug)]
@@ -112,8 +115,40 @@ pub async fn start(
     options: &Options,
     road: &Road,
 ) -> Result<Running, RunError> {
+    start_as(fresh_id()?, permit, setting, options, road).await
+}
+
+/// As [`start`], under an id that was recorded before: said twice, it is one command.
+pub async fn start_as(
+    id: CommandId,
+    permit: &Permit,
+    setting: &Setting,
+    options: &Options,
+    road: &Road,
+) -> Result<Running, RunError> {
     let plan = Plan::new(permit, setting, options.tty.is_some());
-    let id = fresh_id()?;
+    launch(id, permit, plan, options, road).await
+}
+
+/// Starts what the permit allows beside the gateway, over its own supervisor's link.
+pub async fn start_on_host(
+    id: CommandId,
+    permit: &Permit,
+    setting: &HostSetting,
+    options: &Options,
+    link: &Link,
+) -> Result<Running, RunError> {
+    let plan = setting.plan(permit, options.tty.is_some());
+    launch(id, permit, plan, options, &Road::Init(link.clone())).await
+}
+
+async fn launch(
+    id: CommandId,
+    permit: &Permit,
+    plan: Plan,
+    options: &Options,
+    road: &Road,
+) -> Result<Running, RunError> {
     tracing::debug!(permit = permit.digest(), %id, road = ?road.transport(), "start");
     let shell = plan.shell;
     let via = match road {
@@ -131,10 +166,12 @@ pub async fn start(
         started: Instant::now(),
         bytes: [0; 2],
         done: false,
+        ends_with_us: true,
     })
 }
 
-fn fresh_id() -> Result<CommandId, RunError> {
+/// A name for a command that nobody can guess.
+pub fn fresh_id() -> Result<CommandId, RunError> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| RunError::Random { reason: error.to_string() })?;
     Ok(CommandId(id))
@@ -163,6 +200,55 @@ fn request(id: CommandId, plan: Plan, options: &Options) -> Spawn {
 }
 
 impl Running {
+    /// Takes a command over that runs already, or has ended and waits to be told; output comes from `from` on, the
+    /// number of bytes of both streams that are safe here. Dropped, it goes on.
+    pub fn adopt(
+        link: &Link,
+        id: CommandId,
+        from: u64,
+        shell: bool,
+        grace: Duration,
+    ) -> Result<Self, RunError> {
+        let mut running = Self {
+            via: Via::Init(link.attach(id, true, from)?),
+            id,
+            shell,
+            grace,
+            written: 0,
+            started: Instant::now(),
+            bytes: [0; 2],
+            done: false,
+            ends_with_us: false,
+        };
+        running.outlive();
+        Ok(running)
+    }
+
+    /// From here on the command outlives this value, and its init keeps the result until [`Self::settle`]. Over the
+    /// engine's exec API nothing changes: it can do neither.
+    pub fn outlive(&mut self) {
+        self.ends_with_us = false;
+        if let Via::Init(channel) = &mut self.via {
+            channel.forgets = false;
+        }
+    }
+
+    /// Says that output and result are safe here: init forgets the command.
+    pub fn settle(&mut self) -> Result<(), RunError> {
+        match &mut self.via {
+            Via::Init(channel) => told(channel.forget()),
+            Via::Engine(_) => Ok(()),
+        }
+    }
+
+    /// The road that it took.
+    pub fn transport(&self) -> Transport {
+        match &self.via {
+            Via::Init(_) => Transport::Init,
+            Via::Engine(_) => Transport::Engine,
+        }
+    }
+
     /// The command's name, for [`Link::attach`] from another process.
     pub fn id(&self) -> CommandId {
         self.id
@@ -251,7 +337,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let (false, Via::Init(channel)) = (self.done, &self.via) {
+        if let (false, true, Via::Init(channel)) = (self.done, self.ends_with_us, &self.via) {
             // Best effort: where the connection is gone, the lease ends the command.
             let _ = channel.kill(self.grace);
         }

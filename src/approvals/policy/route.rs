@@ -4,7 +4,7 @@ use crate::config::exec::ExecHost;
 use crate::error::{Diagnose, Report};
 
 /// Where a command runs, decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
     /// In the session's sandbox.

@@ -1,0 +1,59 @@
+//! The tools as an agent calls them (spec `exec.md`): parameters in, result out, for whatever carries the call.
+//!
+//! | file | concern |
+//! |---|---|
+//! | [`context`] | who calls, from where |
+//! | [`result`] | what a call gives back |
+//! | [`exec`] | run a command |
+//! | [`process`] | look at, feed and end commands in the background |
+
+pub mod context;
+pub mod exec;
+pub mod process;
+pub mod result;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::client::SandboxOptions;
+use crate::process::sessions::Sessions;
+use crate::state::StateDir;
+pub use context::Context;
+pub use result::{ToolError, ToolResult};
+
+/// Everything that calls need. One for each keeper or gateway; clones share it.
+#[derive(Debug, Clone)]
+pub struct Toolbox {
+    /// The process sessions.
+    pub sessions: Sessions,
+    /// The state directory.
+    pub state: StateDir,
+    /// State directory, engine, variables: what every sandbox is opened with.
+    pub base: SandboxOptions,
+    /// Sandboxes that are open.
+    pub open: Arc<exec::OpenSandboxes>,
+}
+
+impl Toolbox {
+    /// Calls a tool as an agent does. `partial` gets what a running command prints while its caller waits; cancelled,
+    /// a foreground command is ended and the call fails as aborted.
+    ///
+    /// # Errors
+    ///
+    /// What the tool throws (spec `exec.md` §1.3); everything else is a result.
+    pub async fn call(
+        &self,
+        tool: &str,
+        params: serde_json::Value,
+        context: &Context,
+        partial: Option<tokio::sync::mpsc::Sender<ToolResult>>,
+        cancel: CancellationToken,
+    ) -> Result<ToolResult, ToolError> {
+        match tool {
+            "exec" | "bash" => Box::pin(exec::call(self, params, context, partial, cancel)).await,
+            "process" => process::call(&self.sessions, params, context, cancel).await,
+            other => Err(ToolError::unknown(other)),
+        }
+    }
+}
