@@ -4,6 +4,7 @@
 
 mod attempt;
 mod map;
+mod pidfd;
 mod process;
 mod spawn;
 mod tty;
@@ -12,6 +13,7 @@ mod watch;
 
 pub use attempt::far_reaching_call;
 pub use map::{AnonMap, trim_heap};
+pub use pidfd::signal_if;
 pub use process::{Forked, Reaped, Usage, adopt, close_all_except, default_signals, exit_now, fork, reap};
 pub use spawn::{SpawnFailure, SpawnPlan, SpawnStage, spawn};
 pub use tty::{open_pty, set_window};
