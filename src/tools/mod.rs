@@ -2,11 +2,13 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | [`args`] | the arguments as they come, repaired and checked |
 //! | [`context`] | who calls, from where |
 //! | [`result`] | what a call gives back |
 //! | [`exec`] | run a command |
 //! | [`process`] | look at, feed and end commands in the background |
 
+pub mod args;
 pub mod context;
 pub mod exec;
 pub mod process;
