@@ -35,6 +35,8 @@ pub struct Toolbox {
     pub base: SandboxOptions,
     /// Sandboxes that are open.
     pub open: Arc<exec::OpenSandboxes>,
+    /// What polls remember between calls.
+    pub polls: process::Polls,
 }
 
 impl Toolbox {
@@ -54,7 +56,7 @@ impl Toolbox {
     ) -> Result<ToolResult, ToolError> {
         match tool {
             "exec" | "bash" => Box::pin(exec::call(self, params, context, partial, cancel)).await,
-            "process" => process::call(&self.sessions, params, context, cancel).await,
+            "process" => process::call(&self.sessions, &self.polls, params, context, cancel).await,
             other => Err(ToolError::unknown(other)),
         }
     }
