@@ -17,7 +17,7 @@ use crate::sandbox::Layout;
 use crate::sandbox::pool::{Hold, holder, read_wishes};
 use crate::state::StateDir;
 
-/// How long a keeper stays after its last caller left: the next command is likely to follow soon.
+/// How long a keeper stays after its start, and after its last caller left: the next command is likely to follow soon.
 const LINGER: Duration = Duration::from_secs(10);
 /// How often it looks whether sessions are left to keep.
 const LOOK: Duration = Duration::from_secs(2);
@@ -136,16 +136,17 @@ async fn idle(
     linger: Duration,
     end: &CancellationToken,
 ) -> bool {
-    let mut used = None;
+    // Whoever started it comes next.
+    let mut used = Instant::now();
     loop {
         let busy = shared.clients() > 0
             || shared.calls.count() > 0
             || shared.service.sessions().is_some_and(|sessions| !sessions.views().is_empty());
         let now = Instant::now();
         if busy {
-            used = Some(now);
+            used = now;
         }
-        let rests = used.is_none_or(|used| now.duration_since(used) >= linger);
+        let rests = now.duration_since(used) >= linger;
         if !busy && rests && !*wanted.borrow_and_update() {
             return true;
         }

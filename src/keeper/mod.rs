@@ -34,7 +34,7 @@ mod wake;
 
 use std::time::Duration;
 
-pub use client::{Connection, connect, connect_to_running};
+pub use client::{Connection, Gone, Keepers, News, Pending, Repeat, connect, connect_to_running, own_program};
 pub use error::{KeeperError, Told};
 pub use life::{Ended, Keeper, Open};
 pub use message::{Answer, Hello, MAX_ANSWER, MAX_REQUEST, PROTOCOL, Request, build};
