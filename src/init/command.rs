@@ -218,7 +218,7 @@ impl Command {
             }
             // Growth does not stop for TERM.
             Notice::Over(cause @ (Cause::MemoryLimit | Cause::ProcessLimit)) => {
-                self.kill(cause, Some(0), now)
+                self.kill(cause, Some(0), now);
             }
             Notice::Over(cause) => self.kill(cause, None, now),
             Notice::Ended { status, leftovers, usage } => {

@@ -9,7 +9,7 @@ use super::engine_run::EngineRun;
 use super::host_plan::HostSetting;
 use super::link::Event;
 use super::{Death, Limits, Link, LinkError, Outcome, Plan, RunError, Setting, Transport};
-use crate::approvals::Permit;
+use crate::approvals::{HostPermit, Permit};
 use crate::engine::{ContainerId, Engine};
 use crate::wire::{CommandId, Refusal, Spawn, Stream};
 
@@ -152,11 +152,12 @@ pub async fn start_as(
 /// Starts what the permit allows beside the gateway, over its own supervisor's link.
 pub async fn start_on_host(
     id: CommandId,
-    permit: &Permit,
+    permit: &HostPermit,
     setting: &HostSetting,
     options: &Options,
     link: &Link,
 ) -> Result<Running, RunError> {
+    let permit = permit.command();
     let plan = setting.plan(permit, options.tty.is_some());
     launch(id, permit, plan, options, &Road::Init(link.clone())).await
 }
@@ -385,6 +386,13 @@ impl Running {
         Ok(Some(Progress::Input { taken: place, closed: !open }))
     }
 
+    /// How many bytes [`Self::write`] takes now. More follow with [`Progress::Input`].
+    pub fn input_room(&self) -> u64 {
+        let kept = self.input.waiting.as_ref().map_or(0, Vec::len);
+        let waiting = self.input.written.saturating_sub(self.input.taken);
+        INPUT_WINDOW.saturating_sub(waiting.saturating_add(u64::try_from(kept).unwrap_or(u64::MAX)))
+    }
+
     /// Sends bytes to standard input. Returns at once; [`Progress::Input`] tells how far they have got, and no more
     /// than 256 KiB may be under way.
     ///
@@ -397,17 +405,15 @@ impl Running {
             run.write(&data);
             return Ok(());
         }
-        let kept = self.input.waiting.as_ref().map_or(0, Vec::len);
-        let count = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
-        let waiting = self.input.written.saturating_sub(self.input.taken).saturating_add(count(kept));
         if self.input.ended {
             return Err(RunError::InputEnded { id: self.id });
         }
         if self.input.gone {
             return Ok(());
         }
-        if waiting.saturating_add(count(data.len())) > INPUT_WINDOW {
-            return Err(RunError::InputFull { id: self.id, waiting });
+        let room = self.input_room();
+        if u64::try_from(data.len()).unwrap_or(u64::MAX) > room {
+            return Err(RunError::InputFull { id: self.id, waiting: INPUT_WINDOW - room });
         }
         match &mut self.input.waiting {
             Some(kept) => {
