@@ -2,11 +2,13 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | [`args`] | the arguments as they come, repaired and checked |
 //! | [`context`] | who calls, from where |
 //! | [`result`] | what a call gives back |
 //! | [`exec`] | run a command |
 //! | [`process`] | look at, feed and end commands in the background |
 
+pub mod args;
 pub mod context;
 pub mod exec;
 pub mod process;
@@ -33,6 +35,8 @@ pub struct Toolbox {
     pub base: SandboxOptions,
     /// Sandboxes that are open.
     pub open: Arc<exec::OpenSandboxes>,
+    /// What polls remember between calls.
+    pub polls: process::Polls,
 }
 
 impl Toolbox {
@@ -52,7 +56,7 @@ impl Toolbox {
     ) -> Result<ToolResult, ToolError> {
         match tool {
             "exec" | "bash" => Box::pin(exec::call(self, params, context, partial, cancel)).await,
-            "process" => process::call(&self.sessions, params, context, cancel).await,
+            "process" => process::call(&self.sessions, &self.polls, params, context, cancel).await,
             other => Err(ToolError::unknown(other)),
         }
     }
