@@ -19,10 +19,11 @@ const MOST: usize = 1024 * 1024;
 
 /// Functions before aliases: a function's body was read when it was defined, and is not to be read again with today's
 /// aliases. `builtin`, because the startup files may have given any name another meaning.
-const BASH: &str = r#"builtin unset HISTFILE;builtin printf '\000%s\000' "$CREEL_PROBE_MARK";builtin declare -f;builtin printf '\000';builtin alias -p;builtin printf '\000';for __creel_name in @SAFE@;do if [ -n "${!__creel_name+x}" ];then builtin printf '%s=%s\000' "$__creel_name" "${!__creel_name}";fi;done;builtin printf '\000%s\000' "$CREEL_PROBE_MARK""#;
+const BASH: &str = r#"builtin unset HISTFILE;builtin printf '\000%s\000' "$CREEL_PROBE_MARK";builtin declare -f;builtin printf '\000';builtin alias -p;builtin printf '\000';for __creel_name in @SAFE@;do if [ -n "${!__creel_name}" ];then builtin printf '%s=%s\000' "$__creel_name" "${!__creel_name}";fi;done;builtin printf '\000%s\000' "$CREEL_PROBE_MARK""#;
 
-/// Functions that are still to be loaded are left out: where they lie is not part of the snapshot.
-const ZSH: &str = r#"if [[ -r "${ZDOTDIR:-$HOME}/.zshrc" ]];then . "${ZDOTDIR:-$HOME}/.zshrc";fi;builtin unset HISTFILE;builtin printf '\000%s\000' "$CREEL_PROBE_MARK";for __creel_name in ${(k)functions};do if [[ "$functions[$__creel_name]" != *'builtin autoload -X'* ]];then builtin functions -- "$__creel_name";fi;done;builtin printf '\000';builtin alias -L;builtin printf '\000';for __creel_name in @SAFE@;do if (( ${+parameters[$__creel_name]} ));then builtin printf '%s=%s\000' "$__creel_name" "${(P)__creel_name}";fi;done;builtin printf '\000%s\000' "$CREEL_PROBE_MARK""#;
+/// Functions that are still to be loaded are left out: where they lie is not part of the snapshot. Empty variables too,
+/// here and there: zsh has some that nobody set.
+const ZSH: &str = r#"if [[ -r "${ZDOTDIR:-$HOME}/.zshrc" ]];then . "${ZDOTDIR:-$HOME}/.zshrc";fi;builtin unset HISTFILE;builtin printf '\000%s\000' "$CREEL_PROBE_MARK";for __creel_name in ${(k)functions};do if [[ "$functions[$__creel_name]" != *'builtin autoload -X'* ]];then builtin functions -- "$__creel_name";fi;done;builtin printf '\000';builtin alias -L;builtin printf '\000';for __creel_name in @SAFE@;do if [[ -n "${(P)__creel_name}" ]];then builtin printf '%s=%s\000' "$__creel_name" "${(P)__creel_name}";fi;done;builtin printf '\000%s\000' "$CREEL_PROBE_MARK""#;
 
 /// Asks the shell, with its startup files read, what a snapshot holds; the text of the file.
 pub(super) async fn capture(shell: &Shell, env: &Vars, cwd: &Path) -> Option<String> {
