@@ -45,7 +45,7 @@ pub(super) struct Taken {
 
 impl Taken {
     /// With what came after it.
-    pub(super) fn and(mut self, rest: Self) -> Self {
+    pub(super) fn and(mut self, rest: &Self) -> Self {
         self.text += &rest.text;
         self.dropped |= rest.dropped;
         self

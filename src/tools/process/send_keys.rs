@@ -14,11 +14,9 @@ pub(super) async fn run(desk: &Desk<'_>, id: &SessionId, params: Params) -> Resu
     let count = encoded.bytes.len();
     let warnings = encoded.warnings;
     deliver(desk, &view, encoded.bytes, false).await?;
-    let mut text = format!("Sent {count} bytes to session {}.", desk::told(id));
-    if !warnings.is_empty() {
-        text += &format!("\n{warnings}");
-    }
-    Ok(sent(&view, text))
+    let text = format!("Sent {count} bytes to session {}.", desk::told(id));
+    let warned = if warnings.is_empty() { text } else { format!("{text}\n{warnings}") };
+    Ok(sent(&view, warned))
 }
 
 /// The output is read for the cursor key mode only where that makes a difference.
