@@ -58,7 +58,7 @@ enum Command {
     Tools(tools::Args),
     /// Build, list and pull sandbox images; building needs no registry.
     Images(ImagesArgs),
-    /// Keep pools of ready sandboxes filled; creel starts it by itself where the configuration wants a pool.
+    /// Hold sessions of commands and keep pools of sandboxes filled; creel starts it by itself.
     Keeper(keeper::Args),
     /// The container engine: status, up, down, proxy.
     Engine(engine::Args),
@@ -138,7 +138,10 @@ pub fn main() -> ExitCode {
                 };
                 status(done, json)
             }
-            Command::Keeper(args) => status(Box::pin(keeper::run(args)).await, false),
+            Command::Keeper(args) => {
+                let json = args.json();
+                status(Box::pin(keeper::run(args)).await, json)
+            }
             Command::Engine(args) => engine::run(args).await,
         }
     });

@@ -1,0 +1,12 @@
+//! The keeper from outside: its socket, its life and its deaths, with real processes and real sockets.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failure here is a failed test"
+)]
+
+mod inside;
+mod transport;
