@@ -8,7 +8,6 @@
 //! | [`cursor`] | which cursor key mode a program has announced |
 //! | `hint` | the key that was probably meant |
 //! | [`mod@paste`] | pasted text and its brackets |
-//! | [`query`] | programs that ask where the cursor is |
 //! | `table` | names and their bytes |
 //! | `token` | one entry of `keys` |
 //! | [`warning`] | what the caller should know of what was sent |
@@ -16,14 +15,12 @@
 pub mod cursor;
 mod hint;
 pub mod paste;
-pub mod query;
 mod table;
 mod token;
 pub mod warning;
 
 pub use cursor::{CursorKeys, CursorTracker};
 pub use paste::{Paste, paste};
-pub use query::CursorQueries;
 pub use warning::{Warning, Warnings};
 
 /// Bytes that one request may hold. A program behind a full terminal takes nothing more, and the rest would wait.
