@@ -121,7 +121,11 @@ impl Calls {
         let digest = digest(&asked);
         if let Some(call) = id.as_ref().and_then(|id| known.get(id)) {
             let same = call.digest == digest;
-            return if same { Ok(Waits::begin(call)) } else { Err(KeeperError::CallReused(id.unwrap_or_default())) };
+            return if same {
+                Ok(Waits::begin(call))
+            } else {
+                Err(KeeperError::CallReused(id.unwrap_or_default()))
+            };
         }
         // Without an id nobody can come back to it.
         let (key, grace) = match id {
