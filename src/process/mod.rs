@@ -1,5 +1,5 @@
 //! What goes into a command and what is seen of it (spec `exec.md` §6–§8): process sessions, their input, their output.
-//! Everything but the table of sessions is pure.
+//! Everything but `sessions`, `store` and `spool` is pure.
 //!
 //! | file | concern |
 //! |---|---|
@@ -11,6 +11,8 @@
 //! | [`notice`] | the notice that follows its end |
 //! | [`name`], [`duration`], [`shorten`] | what lists show of it |
 //! | [`sessions`] | the table of them, durable |
+//! | [`store`] | their index and their events, in a database |
+//! | [`spool`] | their output, in files |
 //! | [`keys`] | named keys, hex, text and pastes into bytes; which cursor key mode a program has announced |
 //! | [`screen`] | output into rows of text, and what can be waited for |
 
@@ -25,4 +27,6 @@ pub mod said;
 pub mod screen;
 pub mod sessions;
 pub mod shorten;
+pub mod spool;
+pub mod store;
 pub mod text;

@@ -249,6 +249,14 @@ impl Running {
         }
     }
 
+    /// Output of both streams before this position has been handed out by [`Self::next`].
+    pub fn position(&self) -> u64 {
+        match &self.via {
+            Via::Init(channel) => channel.position(),
+            Via::Engine(_) => self.bytes.iter().sum(),
+        }
+    }
+
     /// The command's name, for [`Link::attach`] from another process.
     pub fn id(&self) -> CommandId {
         self.id
