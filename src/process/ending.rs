@@ -183,3 +183,105 @@ pub fn signal_name(number: i32) -> String {
     let named = nix::sys::signal::Signal::try_from(number);
     named.map_or_else(|_| format!("SIG{number}"), |signal| signal.as_str().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::process::fixture::{finished, outcome, stopped};
+    use crate::process::record::View;
+    use crate::runner::Processes;
+
+    fn of(view: &View) -> Ending {
+        Ending::of(view.end.as_ref().unwrap())
+    }
+
+    #[test]
+    fn the_table_of_exits() {
+        use ExitReason as Reason;
+        use FailureKind as Kind;
+        let rows: &[(Death, Option<i32>, Option<i32>, Reason, Option<Kind>, &str)] = &[
+            (Death::Exit, Some(0), None, Reason::Exit, None, "code 0"),
+            (Death::Exit, Some(3), None, Reason::Exit, None, "code 3"),
+            (Death::Exit, Some(137), None, Reason::Exit, None, "code 137"),
+            (Death::Exit, Some(126), None, Reason::Exit, Some(Kind::ShellNotExecutable), "code 126"),
+            (Death::Exit, Some(127), None, Reason::Exit, Some(Kind::ShellCommandNotFound), "code 127"),
+            (Death::Signal, None, Some(11), Reason::Signal, Some(Kind::Signal), "signal SIGSEGV"),
+            (Death::Signal, None, Some(40), Reason::Signal, Some(Kind::Signal), "signal SIG40"),
+            (Death::Memory, Some(137), None, Reason::Exit, None, "code 137"),
+            (Death::Memory, None, Some(9), Reason::Signal, Some(Kind::Signal), "signal SIGKILL"),
+            (
+                Death::Timeout,
+                None,
+                Some(15),
+                Reason::OverallTimeout,
+                Some(Kind::OverallTimeout),
+                "signal SIGTERM",
+            ),
+            (
+                Death::Timeout,
+                Some(0),
+                None,
+                Reason::OverallTimeout,
+                Some(Kind::OverallTimeout),
+                "unknown exit code",
+            ),
+            (
+                Death::NoOutputTimeout,
+                None,
+                Some(9),
+                Reason::NoOutputTimeout,
+                Some(Kind::NoOutputTimeout),
+                "signal SIGKILL",
+            ),
+            (Death::Cancelled, None, Some(15), Reason::ManualCancel, Some(Kind::Aborted), "signal SIGTERM"),
+            (Death::SandboxStopped, None, None, Reason::Exit, Some(Kind::Aborted), "unknown exit code"),
+            (Death::SupervisorLost, None, Some(9), Reason::Signal, Some(Kind::Aborted), "signal SIGKILL"),
+            (Death::NotStarted, None, None, Reason::Exit, Some(Kind::RuntimeError), "unknown exit code"),
+        ];
+        for &(death, code, signal, reason, failure, how) in rows {
+            let ending = of(&finished(death, code, signal));
+            assert_eq!(
+                (ending.reason, ending.failure, ending.how().as_str()),
+                (reason, failure, how),
+                "{death:?}"
+            );
+            let status = if failure.is_none() { Status::Completed } else { Status::Failed };
+            assert_eq!((ending.status, ending.polled()), (status, status), "{death:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_program_has_the_code_of_a_shell() {
+        let missing = |failure| {
+            let outcome =
+                Outcome { start_failure: Some(failure), ..outcome(Death::NotStarted, Some(-1), None) };
+            let ending = Ending::from_outcome(&outcome);
+            (ending.code, ending.failure)
+        };
+        assert_eq!(missing(StartFailure::NotFound), (Some(127), Some(FailureKind::ShellCommandNotFound)));
+        assert_eq!(missing(StartFailure::NotExecutable), (Some(126), Some(FailureKind::ShellNotExecutable)));
+        assert_eq!(missing(StartFailure::Workdir), (None, Some(FailureKind::RuntimeError)));
+    }
+
+    #[test]
+    fn a_stop_that_was_asked_for_is_no_failure_once_it_is_confirmed() {
+        let ending = of(&stopped(None, Some(15)));
+        assert_eq!(
+            (ending.status, ending.polled(), ending.stopped),
+            (Status::Failed, Status::Completed, true)
+        );
+        let mut view = stopped(None, Some(9));
+        view.end.as_mut().unwrap().outcome.processes = Some(Processes::default());
+        let ending = of(&view);
+        assert_eq!((ending.polled(), ending.stopped, ending.unconfirmed), (Status::Failed, false, true));
+        let mut view = stopped(None, None);
+        view.end.as_mut().unwrap().lost = Some("gone".to_owned());
+        assert_eq!(of(&view).polled(), Status::Failed);
+        // It was asked for, but the command was faster.
+        let mut view = finished(Death::Exit, Some(0), None);
+        view.end.as_mut().unwrap().requested = true;
+        assert_eq!((of(&view).stopped, of(&view).status), (false, Status::Completed));
+    }
+}

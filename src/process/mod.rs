@@ -10,6 +10,7 @@
 //! | [`said`] | what results say of it |
 //! | [`notice`] | the notice that follows its end |
 //! | [`name`], [`duration`], [`shorten`] | what lists show of it |
+//! | [`lines`] | the lines that a log is asked for |
 //! | [`sessions`] | the table of them, durable |
 //! | [`store`] | their index and their events, in a database |
 //! | [`spool`] | their output, in files |
@@ -19,7 +20,10 @@
 pub mod decode;
 pub mod duration;
 pub mod ending;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod keys;
+pub mod lines;
 pub mod name;
 pub mod notice;
 pub mod record;

@@ -150,3 +150,109 @@ pub fn exec_text(output: &str, lost: bool, ending: &Ending, reason: Option<&str>
     let parts = [lost.then_some(LOST), Some(shown).filter(|text| !text.is_empty()), reason];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::process::fixture::{finished, running, stopped};
+
+    fn of(view: &View) -> Ending {
+        Ending::of(view.end.as_ref().unwrap())
+    }
+
+    #[test]
+    fn lines_of_polls() {
+        let line = |death, code, signal| exit_line(&of(&finished(death, code, signal)));
+        assert_eq!(line(Death::Exit, Some(0), None), "Process exited with code 0.");
+        assert_eq!(line(Death::Exit, Some(127), None), "Process exited with code 127.");
+        assert_eq!(line(Death::Signal, None, Some(9)), "Process exited with signal SIGKILL.");
+        assert_eq!(line(Death::EngineLost, None, None), "Process exited with unknown exit code.");
+        assert_eq!(
+            line(Death::Timeout, None, Some(15)),
+            format!("Process exited with signal SIGTERM.\n\n{RETRY}")
+        );
+        assert_eq!(exit_line(&of(&stopped(None, Some(15)))), "Process stopped by request (signal SIGTERM).");
+        assert_eq!(exit_line(&of(&stopped(Some(0), None))), "Process stopped by request (code 0).");
+    }
+
+    #[test]
+    fn reasons_of_exec() {
+        let limit = Some(Duration::from_millis(1500));
+        let reason =
+            |death, code, signal| exec_reason(&of(&finished(death, code, signal)), limit, true, None);
+        let is =
+            |death, code, signal, text: &str| assert_eq!(reason(death, code, signal).as_deref(), Some(text));
+        assert_eq!(reason(Death::Exit, Some(0), None), None);
+        is(Death::Exit, Some(3), None, "(Command exited with code 3)");
+        is(Death::Exit, Some(126), None, "Command not executable (permission denied)");
+        is(Death::Exit, Some(127), None, "Command not found");
+        is(Death::Signal, None, Some(15), "Command aborted by signal SIGTERM");
+        is(Death::EngineLost, None, None, "Command aborted before exit code was captured");
+        let killed = reason(Death::Signal, None, Some(9)).unwrap();
+        assert!(
+            killed.starts_with("Command aborted by signal SIGKILL\n\nIt was killed, perhaps because memory"),
+            "{killed}"
+        );
+        let late = reason(Death::Timeout, None, Some(15)).unwrap();
+        assert_eq!(late, format!("Command timed out after 1.5 seconds.\n\n{RETRY}\n\n{USE_BACKGROUND}"));
+        let late = of(&finished(Death::Timeout, None, Some(15)));
+        assert_eq!(exec_reason(&late, None, false, None).unwrap(), format!("Command timed out.\n\n{RETRY}"));
+        let whole = exec_reason(&late, Some(Duration::from_secs(30)), false, None).unwrap();
+        assert!(whole.starts_with("Command timed out after 30 seconds.\n"), "{whole}");
+        let never = of(&finished(Death::NotStarted, None, None));
+        assert_eq!(exec_reason(&never, limit, true, Some("no such directory")).unwrap(), "no such directory");
+    }
+
+    #[test]
+    fn texts_of_exec() {
+        let of = |output: &str, code| {
+            let ending = of(&finished(Death::Exit, Some(code), None));
+            exec_text(output, false, &ending, exec_reason(&ending, None, true, None).as_deref())
+        };
+        assert_eq!(of("", 0), "(no output)");
+        assert_eq!(of("\nhi\n\n", 0), "hi");
+        assert_eq!(of("hi\n", 3), "hi\n\n(Command exited with code 3)");
+        assert_eq!(of(" \n", 3), "(no output)\n\n(Command exited with code 3)");
+        assert_eq!(of("sh: nope: not found\n", 127), "sh: nope: not found\n\nCommand not found");
+        assert_eq!(of("", 127), "Command not found");
+        let ending = self::of(&finished(Death::Exit, Some(0), None));
+        assert_eq!(exec_text("end", true, &ending, None), format!("{LOST}\n\nend"));
+    }
+
+    #[test]
+    fn the_threshold_is_a_strict_integer_within_bounds() {
+        let of = |value| IdleThreshold::from_variable(value).0;
+        let rows = [
+            (None, 15_000),
+            (Some("2000"), 2000),
+            (Some(" 2000 "), 2000),
+            (Some("1"), 1000),
+            (Some("-5"), 1000),
+            (Some("99999999"), 600_000),
+            (Some("2s"), 15_000),
+            (Some("2e3"), 15_000),
+            (Some(""), 15_000),
+        ];
+        for (value, wanted) in rows {
+            assert_eq!(of(value), wanted, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_waits_for_input_when_it_takes_some_and_is_silent() {
+        let waits = |view: &View, now| waits_for_input(view, now, IdleThreshold::default());
+        let open = View { stdin_writable: true, ..running(1000) };
+        assert!(!waits(&open, 15_999) && waits(&open, 16_000));
+        assert!(!waits(&running(1000), 99_000), "its input is closed");
+        assert!(!waits(&View { last_output_ms: 90_000, ..open.clone() }, 99_000));
+        assert!(!waits(&View { end: finished(Death::Exit, Some(0), None).end, ..open.clone() }, 99_000));
+        assert_eq!(idle_ms(&open, 500), 0, "clocks may go back");
+        let hint = input_hint(65_000);
+        assert!(
+            ["1m5s", "write", "send-keys", "submit", "paste"].iter().all(|word| hint.contains(word)),
+            "{hint}"
+        );
+    }
+}

@@ -9,7 +9,7 @@ use super::engine_run::EngineRun;
 use super::host_plan::HostSetting;
 use super::link::Event;
 use super::{Link, LinkError, Outcome, Plan, RunError, Setting, Transport};
-use crate::approvals::Permit;
+use crate::approvals::{HostPermit, Permit};
 use crate::engine::{ContainerId, Engine};
 use crate::wire::{CommandId, Spawn, Stream};
 
@@ -133,11 +133,12 @@ pub async fn start_as(
 /// Starts what the permit allows beside the gateway, over its own supervisor's link.
 pub async fn start_on_host(
     id: CommandId,
-    permit: &Permit,
+    permit: &HostPermit,
     setting: &HostSetting,
     options: &Options,
     link: &Link,
 ) -> Result<Running, RunError> {
+    let permit = permit.command();
     let plan = setting.plan(permit, options.tty.is_some());
     launch(id, permit, plan, options, &Road::Init(link.clone())).await
 }

@@ -47,7 +47,8 @@ mod tests {
         for &(first, last) in RUNS {
             assert!(is_format(first) && is_format(last));
         }
-        for beside in ['a', '\u{ac}', '\u{ae}', '\u{2010}', '\u{2029}', '\u{2065}', '\u{e0080}', '\u{10ffff}'] {
+        for beside in ['a', '\u{ac}', '\u{ae}', '\u{2010}', '\u{2029}', '\u{2065}', '\u{e0080}', '\u{10ffff}']
+        {
             assert!(!is_format(beside), "{beside:?}");
         }
     }

@@ -218,6 +218,17 @@ pub(super) fn lowest(gateway: &Vars, store: &[(String, String)]) -> (Vars, Vec<(
     (vars, refused)
 }
 
+/// What a shell is asked with that reads the user's startup files: the gateway's own environment, filtered like a
+/// command's, and no call's.
+pub(super) fn for_startup_files(gateway: &Vars) -> Vars {
+    let (mut vars, _) = lowest(gateway, &[]);
+    if let Some(shell) = gateway.get("SHELL") {
+        vars.insert("SHELL".to_owned(), shell.clone());
+    }
+    set(&mut vars, SHELL_MARKER);
+    vars
+}
+
 /// Where the gateway itself was started by a command of a gateway, that command's own variables end here.
 fn of_another_call(name: &str) -> bool {
     [CHANNEL_CONTEXT, SUBAGENT_MARKER.0, super::wrap::PATH_CARRIER, super::wrap::SNAPSHOT].contains(&name)

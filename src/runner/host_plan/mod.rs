@@ -14,7 +14,9 @@
 //! | `probe` | the user's shell as a program that is asked something |
 
 mod env;
+mod login_path;
 mod path;
+mod probe;
 mod shell;
 mod wrap;
 
@@ -72,7 +74,9 @@ pub struct HostSetting {
 
 /// What was known of the user's shell, shared by all calls of a process: asking it takes time.
 #[derive(Debug, Clone, Default)]
-pub struct HostProbes {}
+pub struct HostProbes {
+    login: login_path::LoginPath,
+}
 
 impl std::fmt::Debug for HostSide<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -102,7 +106,7 @@ impl HostSetting {
     ///
     /// The second value is one warning for each variable of the shared store that is not passed.
     pub async fn gather(
-        _probes: &HostProbes,
+        probes: &HostProbes,
         side: &HostSide<'_>,
         call: &HostCall<'_>,
     ) -> (Self, Vec<String>) {
@@ -115,7 +119,7 @@ impl HostSetting {
             shell,
             lowest,
             above: call.surroundings.vars(),
-            path: path::without(&path::merge(None, gateway_path), &prepend),
+            path: path::without(&path::merge(probes.login.get(side.env).await, gateway_path), &prepend),
             prepend,
             gateway: side.env.clone(),
             snapshot: None,

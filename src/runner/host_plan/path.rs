@@ -56,7 +56,7 @@ mod tests {
     fn lists() {
         let given = texts(&[" ~/bin ", "", "  ", "/opt/x y", "/opt/x y", "~", "~user/bin", "/h/bin"]);
         let home = Some(Path::new("/h"));
-        assert_eq!(prepend(&given, home), ["/h/bin", "/opt/x y", "/h", "~user/bin"]);
+        assert_eq!(prepend(&given, home), ["/h/bin", "/opt/x y", "/h/", "~user/bin"]);
         assert_eq!(prepend(&texts(&["~/bin"]), None), ["~/bin"]);
         assert_eq!(merge(Some("/a::/b"), Some("/b:/c:")), "/a:/b:/c");
         assert_eq!(merge(None, Some("/b")), "/b");

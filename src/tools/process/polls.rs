@@ -43,6 +43,15 @@ pub(super) struct Taken {
     pub(super) dropped: bool,
 }
 
+impl Taken {
+    /// With what came after it.
+    pub(super) fn and(mut self, rest: Self) -> Self {
+        self.text += &rest.text;
+        self.dropped |= rest.dropped;
+        self
+    }
+}
+
 impl Polls {
     /// With another idea of how long a session that waits for input is silent.
     pub fn with_threshold(threshold: IdleThreshold) -> Self {
