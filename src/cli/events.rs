@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::print;
 use crate::error::Failure;
-use crate::keeper::{Gone, Keepers, KeeperError, News, Repeat, own_program};
+use crate::keeper::{Gone, KeeperError, Keepers, News, Repeat, own_program};
 use crate::shown;
 use crate::state::StateDir;
 

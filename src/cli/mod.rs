@@ -15,6 +15,7 @@ pub mod process;
 mod prove;
 pub mod sandbox;
 pub mod security;
+pub mod session;
 pub mod tool;
 pub mod tools;
 
@@ -55,6 +56,8 @@ enum Command {
     Process(process::Args),
     /// Show what conversations should hear of: ends of commands, notices, denials.
     Events(events::Args),
+    /// Show and change what a conversation has chosen for its commands.
+    Session(session::Args),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
     /// Explain, list, recreate, stop and prune the sandboxes of this installation.
@@ -141,6 +144,7 @@ pub fn main() -> ExitCode {
                 let json = args.json();
                 status(Box::pin(events::run(args)).await, json)
             }
+            Command::Session(args) => status(session::run(&args), args.json()),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),

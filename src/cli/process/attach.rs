@@ -248,7 +248,8 @@ impl Attached {
     async fn show(&mut self, update: &Value) -> Result<bool, Failure> {
         if let Some(from) = update.get("from").and_then(Value::as_u64) {
             self.next = Some(from);
-            let painted = update.get("screen").filter(|screen| screen.is_object()).map(|screen| self.paint(screen));
+            let painted =
+                update.get("screen").filter(|screen| screen.is_object()).map(|screen| self.paint(screen));
             return Ok(match painted {
                 Some(painted) => self.output.write(Stream::Stdout, Bytes::from(painted)).await,
                 None => true,

@@ -74,6 +74,9 @@ mod tests {
     fn a_row_is_one_line_of_limited_length() {
         assert_eq!(short("a\nb\u{1b}[2J"), r"a\nb\u{1b}[2J");
         assert_eq!(short(&"x".repeat(500)).chars().count(), COMMAND + 1);
-        assert_eq!(["446ms", "45s", "2m5s", "1h30m"].map(str::to_owned), [446, 45_000, 125_000, 5_400_000].map(duration));
+        assert_eq!(
+            ["446ms", "45s", "2m5s", "1h30m"].map(str::to_owned),
+            [446, 45_000, 125_000, 5_400_000].map(duration)
+        );
     }
 }

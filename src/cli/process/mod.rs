@@ -194,5 +194,6 @@ impl Desk {
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Failure> {
-    Ok(serde_json::from_value(value).map_err(|error| crate::keeper::KeeperError::Strange(error.to_string()))?)
+    Ok(serde_json::from_value(value)
+        .map_err(|error| crate::keeper::KeeperError::Strange(error.to_string()))?)
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::print;
 use crate::error::{Diagnose as _, EXIT_CREEL, Failure, Report};
-use crate::keeper::{Keepers, KeeperError, Told, own_program};
+use crate::keeper::{KeeperError, Keepers, Told, own_program};
 use crate::state::{StateDir, random_hex};
 use crate::tools::Context;
 
@@ -85,7 +85,7 @@ async fn calls(args: Args) -> Result<u8, Failure> {
         Some(Tool::Exec(call)) => ("exec", call),
         Some(Tool::Process(call)) => ("process", call),
         Some(Tool::Schemas { without_process }) => {
-            let _ = without_process;
+            print::json(&schemas(!without_process));
             return Ok(0);
         }
         None => return Box::pin(lines::run(Caller::new()?, |line| parse("line", line))).await,
@@ -119,6 +119,16 @@ async fn calls(args: Args) -> Result<u8, Failure> {
     };
     print::compact(&answer.line);
     Ok(answer.status)
+}
+
+/// The tools of a run, as a model is told of them.
+fn schemas(process: bool) -> Value {
+    let mut tools = Vec::new();
+    if process {
+        let tool = crate::tools::process::schema();
+        tools.push(json!({ "name": "process", "description": crate::tools::process::DESCRIPTION, "parameters": tool }));
+    }
+    json!({ "tools": tools })
 }
 
 /// What became of a call.
@@ -197,6 +207,7 @@ fn usage(what: &str, why: &str) -> Report {
         code: "CRL-CLI-020",
         message: format!("{what} is not what is expected: {why}"),
         rule: Some("command line".to_owned()),
-        fix: "see `creel tool --help`; quote JSON for the shell: creel tool exec '{\"command\":\"id\"}'".to_owned(),
+        fix: "see `creel tool --help`; quote JSON for the shell: creel tool exec '{\"command\":\"id\"}'"
+            .to_owned(),
     }
 }

@@ -43,7 +43,8 @@ pub(super) async fn run(sessions: &Sessions, asked: Asked, reply: &Reply) -> Res
         Some(from) => from,
         None => {
             let (from, screen) = replay(sessions, &begin, asked.size.unwrap_or((24, 80)))?;
-            let first = json!({ "row": Row::of(&begin, begin.last_output_ms), "screen": screen, "from": from });
+            let first =
+                json!({ "row": Row::of(&begin, begin.last_output_ms), "screen": screen, "from": from });
             if !reply.update(first).await {
                 return Err(KeeperError::Ending.into());
             }

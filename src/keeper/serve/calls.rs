@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Service;
 use super::connection::Reply;
+use super::delivered::ONCE;
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::tools::Context;
@@ -121,13 +122,15 @@ impl Calls {
         let digest = digest(&asked);
         if let Some(call) = id.as_ref().and_then(|id| known.get(id)) {
             let same = call.digest == digest;
-            return if same { Ok(Waits::begin(call)) } else { Err(KeeperError::CallReused(id.unwrap_or_default())) };
+            return if same {
+                Ok(Waits::begin(call))
+            } else {
+                Err(KeeperError::CallReused(id.unwrap_or_default()))
+            };
         }
-        // Without an id nobody can come back to it.
-        let (key, grace) = match id {
-            Some(id) => (id, self.grace),
-            None => (format!("\0{}", crate::state::random_hex::<16>().unwrap_or_default()), Duration::ZERO),
-        };
+        // Who gave no id cannot come back with it.
+        let key = id.unwrap_or_default();
+        let grace = if key.is_empty() || key.starts_with(ONCE) { Duration::ZERO } else { self.grace };
         let call = Arc::new(Call {
             digest,
             partial: watch::channel(None).0,

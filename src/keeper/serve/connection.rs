@@ -149,9 +149,10 @@ impl Talk<'_> {
         let entered = Entered { open: Arc::clone(&self.open), key: key.clone() };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(key, cancelled);
         let shared = Arc::clone(self.shared);
+        let mut request = request;
         self.requests.spawn(async move {
             let _entered = entered;
-            let after = delivered::After::of(&request);
+            let after = delivered::After::of(&mut request);
             let done = Box::pin(methods::answer(&shared, &request.method, request.params, &reply)).await;
             let after = after.and_then(|after| after.with(&done));
             if let (true, Some(after)) = (reply.done(done).await, after) {

@@ -17,8 +17,9 @@ pub(super) enum After {
 }
 
 impl After {
-    /// What may follow a request.
-    pub(super) fn of(request: &Request) -> Option<Self> {
+    /// What may follow a request. A call without an id gets one, by which its command can be forgotten.
+    pub(super) fn of(request: &mut Request) -> Option<Self> {
+        name(request);
         let text = |path: &str| request.params.pointer(path).and_then(Value::as_str).map(str::to_owned);
         if request.method != "tool.call" {
             return None;
@@ -65,6 +66,24 @@ impl After {
     }
 }
 
+/// Gives a call an id that nobody can come back with.
+fn name(request: &mut Request) {
+    let Some(params) = request.params.as_object_mut().filter(|_| request.method == "tool.call") else {
+        return;
+    };
+    let context = params.entry("context").or_insert_with(|| Value::Object(serde_json::Map::default()));
+    let Some(context) = context.as_object_mut() else { return };
+    let id = context.entry("callId").or_insert(Value::Null);
+    if id.is_null()
+        && let Ok(digits) = crate::state::random_hex::<16>()
+    {
+        *id = format!("{ONCE}{digits}").into();
+    }
+}
+
+/// What the ids of calls begin with whose caller gave none.
+pub(super) const ONCE: &str = "once-";
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -72,8 +91,8 @@ mod tests {
     use super::*;
 
     fn after(params: Value, details: Value) -> Option<After> {
-        let request = Request { id: 1.into(), method: "tool.call".to_owned(), params };
-        After::of(&request)?.with(&Ok(json!({ "content": [], "details": details })))
+        let mut request = Request { id: 1.into(), method: "tool.call".to_owned(), params };
+        After::of(&mut request)?.with(&Ok(json!({ "content": [], "details": details })))
     }
 
     #[test]
@@ -92,6 +111,7 @@ mod tests {
     fn a_result_of_exec_is_forgotten_by_its_call() {
         let exec = json!({ "tool": "exec", "args": {}, "context": { "callId": "one" } });
         assert_eq!(after(exec, json!({})), Some(After::Forget("one".to_owned())));
-        assert_eq!(after(json!({ "tool": "exec", "args": {} }), json!({})), None);
+        let once = after(json!({ "tool": "exec", "args": {} }), json!({}));
+        assert!(matches!(once, Some(After::Forget(id)) if id.starts_with(ONCE)));
     }
 }

@@ -32,7 +32,8 @@ pub(super) async fn answer(
         "process.list" => {
             let OfAgent { agent } = read(method, params)?;
             let views = sessions(shared)?.views();
-            let rows = views.iter().filter(|view| agent.as_ref().is_none_or(|agent| *agent == view.begin.agent));
+            let rows =
+                views.iter().filter(|view| agent.as_ref().is_none_or(|agent| *agent == view.begin.agent));
             let rows: Vec<Row> = rows.map(|view| Row::of(view, now_ms())).collect();
             Ok(json!({ "sessions": rows }))
         }
@@ -138,7 +139,9 @@ fn sessions(shared: &Shared) -> Result<&Sessions, KeeperError> {
 
 /// A session by its name.
 pub(super) fn view(sessions: &Sessions, id: &str) -> Result<View, KeeperError> {
-    sessions.view(&SessionId(id.to_owned())).ok_or_else(|| KeeperError::NoSession(id.chars().take(64).collect()))
+    sessions
+        .view(&SessionId(id.to_owned()))
+        .ok_or_else(|| KeeperError::NoSession(id.chars().take(64).collect()))
 }
 
 /// An error of the sessions as it travels.
