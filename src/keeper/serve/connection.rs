@@ -1,7 +1,7 @@
 //! One connection: lines in, lines out.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt as _, BufReader};
@@ -17,6 +17,7 @@ use crate::keeper::error::Told;
 use crate::keeper::lines::{self, Line};
 use crate::keeper::message::{Answer, Greeting, Hello, MAX_REQUEST, PROTOCOL, Request, line};
 use crate::keeper::socket::trusted;
+use crate::process::record::SessionId;
 
 /// Lines that wait for a reader; a sender waits when they are so many.
 const QUEUE: usize = 64;
@@ -42,6 +43,8 @@ pub(super) struct Reply {
     lines: mpsc::Sender<Out>,
     /// The caller takes the request back.
     pub(super) cancelled: CancellationToken,
+    /// What is forgotten once the last word was written.
+    pub(super) forgets: Arc<OnceLock<SessionId>>,
 }
 
 impl Reply {
@@ -131,7 +134,12 @@ impl Talk<'_> {
 
     async fn begin(&mut self, request: Request) {
         let cancelled = CancellationToken::new();
-        let reply = Reply { id: request.id.clone(), lines: self.lines.clone(), cancelled: cancelled.clone() };
+        let reply = Reply {
+            id: request.id.clone(),
+            lines: self.lines.clone(),
+            cancelled: cancelled.clone(),
+            forgets: Arc::default(),
+        };
         if request.method == "cancel" {
             let named = request.params.get("id").map(Value::to_string).unwrap_or_default();
             let found = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&named).cloned();
@@ -149,14 +157,20 @@ impl Talk<'_> {
         let entered = Entered { open: Arc::clone(&self.open), key: key.clone() };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(key, cancelled);
         let shared = Arc::clone(self.shared);
-        let mut request = request;
         self.requests.spawn(async move {
             let _entered = entered;
-            let after = delivered::After::of(&mut request);
+            let told = delivered::told_end(&request);
             let done = Box::pin(methods::answer(&shared, &request.method, request.params, &reply)).await;
-            let after = after.and_then(|after| after.with(&done));
-            if let (true, Some(after)) = (reply.done(done).await, after) {
-                after.run(shared.service.sessions());
+            let told = told.filter(|_| delivered::tells_end(&done));
+            if !reply.done(done).await {
+                return;
+            }
+            let sessions = shared.service.sessions();
+            if let Some(id) = told {
+                delivered::withdraw(sessions, &id);
+            }
+            if let Some(id) = reply.forgets.get() {
+                delivered::forget(sessions, id);
             }
         });
     }
