@@ -67,6 +67,18 @@ impl Diagnose for ToolError {
 }
 
 impl ToolError {
+    /// A refusal as the model reads it: what, by which rule, what helps.
+    pub fn of(report: Report) -> Self {
+        let mut text = report.message.clone();
+        if let Some(rule) = &report.rule {
+            text += &format!("\nrule: {rule}");
+        }
+        if !report.fix.is_empty() {
+            text += &format!("\nfix: {}", report.fix);
+        }
+        Self { text, report }
+    }
+
     /// No such tool.
     pub fn unknown(tool: &str) -> Self {
         let message = format!("there is no tool {:?}", crate::shown::one_line(tool));
