@@ -154,9 +154,14 @@ fn classified(outcome: &Outcome) -> (ExitReason, Option<FailureKind>) {
             (None, Some(_)) => (ExitReason::Exit, None),
             (None, None) => (ExitReason::Exit, Some(Kind::Aborted)),
         },
-        Death::OwnerLost | Death::SupervisorLost | Death::SandboxStopped | Death::EngineLost => {
-            (signal_or_exit, Some(Kind::Aborted))
-        }
+        Death::OwnerLost
+        | Death::SupervisorLost
+        | Death::SandboxStopped
+        | Death::EngineLost
+        | Death::OutputLimit
+        | Death::CpuLimit
+        | Death::MemoryLimit
+        | Death::ProcessLimit => (signal_or_exit, Some(Kind::Aborted)),
     }
 }
 
