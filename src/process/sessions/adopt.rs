@@ -7,8 +7,7 @@ use super::core::Core;
 use super::entry::Entry;
 use super::finish::lost_outcome;
 use crate::process::record::{Phase, Place};
-use crate::runner::{Death, LinkError, Outcome, Progress, RunError, Running};
-use crate::wire::Refusal;
+use crate::runner::{Death, Outcome, Progress, RunError, Running};
 
 /// Pauses between two attempts to reach an init.
 const PAUSES: std::ops::Range<Duration> = Duration::from_millis(20)..Duration::from_secs(5);
@@ -21,7 +20,9 @@ const ASKED_FOR_NEW: u32 = 4;
 /// What became of a command.
 pub(super) enum Found {
     /// It runs or waits to tell its end; output goes on where the spool ends.
-    Running(Box<Running>),
+    ///
+    /// Its input goes on at this place; where none is told here, it is told next.
+    Running(Box<Running>, Option<u64>),
     /// It was never started.
     NeverRan,
     /// Nothing more is to be had of it, and why.
@@ -38,7 +39,7 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
     let (mut pause, mut unknown) = (PAUSES.start, 0);
     loop {
         match attempt(core, entry).await {
-            Attempt::Known(running) => return Found::Running(running),
+            Attempt::Known(running, place) => return Found::Running(running, place),
             Attempt::Unknown => {
                 unknown += 1;
                 if let Some(found) = without(entry, unknown) {
@@ -74,7 +75,7 @@ fn without(entry: &Entry, times: u32) -> Option<Found> {
 }
 
 enum Attempt {
-    Known(Box<Running>),
+    Known(Box<Running>, Option<u64>),
     Unknown,
     Gone(String),
     Later(String),
@@ -95,21 +96,24 @@ async fn attempt(core: &Core, entry: &Entry) -> Attempt {
     // The first word of init is whether it knows the command; what follows is for whoever follows it.
     match tokio::time::timeout(ANSWER, running.next()).await {
         Ok(Ok(Progress::Started(pid))) => {
-            known(core, entry, pid);
-            Attempt::Known(Box::new(running))
+            known(core, entry, Some(pid), false);
+            Attempt::Known(Box::new(running), None)
+        }
+        Ok(Ok(Progress::Input { taken, closed })) => {
+            known(core, entry, None, closed);
+            Attempt::Known(Box::new(running), Some(taken))
         }
         Ok(Ok(_)) => Attempt::Later("its init speaks out of turn".to_owned()),
-        Ok(Err(RunError::Link(LinkError::Refused { reason: Refusal::Unknown, .. }))) => Attempt::Unknown,
+        Ok(Err(RunError::Unknown { .. })) => Attempt::Unknown,
         Ok(Err(error)) => Attempt::Later(error.to_string()),
         Err(_) => Attempt::Later("its init does not answer".to_owned()),
     }
 }
 
-fn known(core: &Core, entry: &Entry, pid: i32) {
+fn known(core: &Core, entry: &Entry, pid: Option<i32>, input_closed: bool) {
     let mut state = entry.lock();
-    if pid > 0 {
-        state.pid = Some(pid);
-    }
+    state.pid = pid.or(state.pid);
+    state.input_closed |= input_closed;
     state.trouble = None;
     if state.phase == Phase::Starting {
         state.phase = Phase::Foreground;

@@ -9,6 +9,7 @@
 //! | `finish` | stores an end |
 //! | `fold`, `kept` | text out of stored bytes: counted, capped, polled |
 //! | `sweep` | which finished sessions go |
+//! | `input` | input that may have to be sent again; pure |
 //! | `name` | names of sessions; pure |
 //! | `query` | programs that ask their terminal; pure |
 //! | [`reach`] | finds the inits of containers and of host commands |
@@ -23,6 +24,7 @@ mod error;
 mod finish;
 mod fold;
 mod follow;
+mod input;
 mod kept;
 mod name;
 mod open;
