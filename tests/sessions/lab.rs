@@ -96,6 +96,11 @@ impl Lab {
         Self { sessions, home: home.to_owned() }
     }
 
+    /// As if this creel had died, but for the connections that sandboxes hold.
+    pub(crate) async fn close(self) {
+        self.sessions.close().await;
+    }
+
     /// Options of a sandbox that see nothing of this machine but the place of creel-init.
     fn options(&self) -> SandboxOptions {
         let vars: HashMap<&str, String> = [
@@ -239,5 +244,7 @@ impl Creel {
 
 /// In the child: where and what.
 pub(crate) fn orders() -> (PathBuf, String) {
+    // What the test program itself says ends here.
+    println!();
     (std::env::var_os(HOME).unwrap().into(), std::env::var(TASK).unwrap())
 }

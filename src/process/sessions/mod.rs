@@ -146,6 +146,15 @@ impl Sessions {
         Ok(sessions)
     }
 
+    /// Stops following, and returns when nothing is under way any more. The commands go on; another creel takes them over.
+    pub async fn close(self) {
+        let mut tasks = {
+            let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        tasks.shutdown().await;
+    }
+
     /// What should be known of the way the table was opened: a database that was moved aside, output of nobody.
     pub fn warnings(&self) -> &[String] {
         &self.inner.warnings
