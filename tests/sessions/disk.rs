@@ -70,7 +70,8 @@ async fn beginnings_are_refused_and_ends_wait() {
     let trouble = troubled(&lab.sessions, &id).await;
     assert!(trouble.contains("full"), "{trouble}");
     assert!(lab.sessions.view(&id).unwrap().end.is_none(), "an end that is not stored is none");
-    // creel ends in the middle of it.
+    // creel ends in the middle of it. The room is there when the file is closed as well.
+    drop(file);
     drop(sandbox);
     lab.close().await;
     std::fs::remove_file(&filler).unwrap();

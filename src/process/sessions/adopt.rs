@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::Unreached;
 use super::core::Core;
 use super::entry::Entry;
-use super::finish::lost_outcome;
+use super::finish::{lost_outcome, not_started};
 use crate::process::record::{Phase, Place};
-use crate::runner::{Death, Outcome, Progress, RunError, Running};
+use crate::runner::{Death, Outcome, Progress, RunError, Running, Transport};
 
 /// Pauses between two attempts to reach an init.
 const PAUSES: std::ops::Range<Duration> = Duration::from_millis(20)..Duration::from_secs(5);
@@ -63,12 +63,20 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
 
 /// Its init does not know it, as it said so often.
 fn without(entry: &Entry, times: u32) -> Option<Found> {
-    let new = entry.lock().phase == Phase::Starting;
-    match (new, times >= ASKED_FOR_NEW) {
-        (true, false) => None,
-        (true, true) => Some(Found::NeverRan),
-        (false, _) => {
-            let reason = "its init does not know it (any more)".to_owned();
+    let (confirmed, told) = {
+        let state = entry.lock();
+        (state.confirmed, state.backgrounded)
+    };
+    match (confirmed, times >= ASKED_FOR_NEW) {
+        (false, false) => None,
+        // Nobody was told of it.
+        (false, true) if !told => Some(Found::NeverRan),
+        (false, true) => {
+            let reason = "the request to start it never reached its init: it did not run".to_owned();
+            Some(Found::Lost(not_started(Transport::Init, 0), reason))
+        }
+        (true, _) => {
+            let reason = "its init does not know it any more".to_owned();
             Some(Found::Lost(lost_outcome(entry, Death::EngineLost), reason))
         }
     }
@@ -117,8 +125,8 @@ fn known(core: &Core, entry: &Entry, pid: Option<i32>, input_closed: bool) {
     state.trouble = None;
     if state.phase == Phase::Starting {
         state.phase = Phase::Foreground;
-        core.store.note_phase(&entry.id, Phase::Foreground);
     }
     drop(state);
+    core.confirm(entry);
     entry.touch();
 }

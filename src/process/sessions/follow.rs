@@ -160,6 +160,7 @@ impl<'a> Following<'a> {
     }
 
     async fn take(&mut self, progress: Progress) {
+        self.core.confirm(self.entry);
         match progress {
             Progress::Started(pid) => {
                 self.entry.lock().pid = Some(pid);

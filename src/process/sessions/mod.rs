@@ -214,7 +214,6 @@ impl Sessions {
             }
             if state.phase == Phase::Starting {
                 state.phase = Phase::Foreground;
-                self.inner.core.store.note_phase(id, Phase::Foreground);
             }
         }
         running.outlive();
