@@ -65,6 +65,7 @@ async fn worker() {
     let lab = Lab::open(&home).await;
     check_short_ones(&lab.sessions, &home).await;
     let sandboxes = [lab.sandbox("a").await, lab.sandbox("b").await];
+    assert_ne!(sandboxes[0].container(), sandboxes[1].container());
     let of = |number: u32| &sandboxes[usize::try_from(number % 2).unwrap()];
     for number in 0..COMMANDS {
         let call = format!("c{number}");

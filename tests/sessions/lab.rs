@@ -91,6 +91,9 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) async fn open(home: &Path) -> Self {
         let state = StateDir::at(home.join("s"));
+        std::fs::create_dir_all(state.root()).unwrap();
+        let config = "{ agents: { defaults: { sandbox: { scope: 'session' } } } }";
+        std::fs::write(state.root().join("openclaw.json"), config).unwrap();
         let sandboxes = Sandboxes::open(engine().await, &state).unwrap();
         let sessions = Sessions::open(&state, Arc::new(Containers::new(sandboxes))).await.unwrap();
         Self { sessions, home: home.to_owned() }
@@ -152,7 +155,10 @@ impl Lab {
                 changes.changed().await.unwrap();
             }
         };
-        tokio::time::timeout(LONG, wait).await.unwrap_or_else(|_| panic!("{id} never printed {text:?}"));
+        if tokio::time::timeout(LONG, wait).await.is_err() {
+            let (tail, trouble) = (self.sessions.tail(id, 200), self.sessions.trouble(id));
+            panic!("{id} never printed {text:?}; {tail:?}, {trouble:?}, {:?}", self.sessions.view(id));
+        }
     }
 }
 
