@@ -182,7 +182,7 @@ pub(super) fn owners(options: &SandboxOptions) -> Result<Owners, Failure> {
     Ok(Owners::new(config, places))
 }
 
-fn load(options: &SandboxOptions) -> Result<(StateDir, Config, Places), Failure> {
+pub(super) fn load(options: &SandboxOptions) -> Result<(StateDir, Config, Places), Failure> {
     let var = &options.var;
     let state = match &options.state {
         Some(dir) => StateDir::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),

@@ -109,10 +109,10 @@ impl Diagnose for KeeperError {
                 "built-in: one JSON object with id, method and params on each line",
                 "send {\"id\":1,\"method\":\"keeper.status\"}",
             ),
-            Self::TooLong(_) => {
-                ("CRL-KEEPER-007", "built-in: length of a line", "send less in one request")
+            Self::TooLong(_) => ("CRL-KEEPER-007", "built-in: length of a line", "send less in one request"),
+            Self::Method(_) => {
+                ("CRL-KEEPER-008", "built-in: methods of the keeper", "see docs/operations.md")
             }
-            Self::Method(_) => ("CRL-KEEPER-008", "built-in: methods of the keeper", "see docs/operations.md"),
             Self::Params { .. } => {
                 ("CRL-KEEPER-009", "built-in: parameters of the method", "correct the named parameter")
             }
@@ -126,9 +126,11 @@ impl Diagnose for KeeperError {
                 "context.callId",
                 "give every call an id of its own; the same id means the same call",
             ),
-            Self::Busy { .. } => {
-                ("CRL-KEEPER-012", "built-in: bounds of the keeper", "wait for the calls that run, then try again")
-            }
+            Self::Busy { .. } => (
+                "CRL-KEEPER-012",
+                "built-in: bounds of the keeper",
+                "wait for the calls that run, then try again",
+            ),
             Self::Strange(_) => (
                 "CRL-KEEPER-013",
                 "built-in: keeper and command line are of one build",

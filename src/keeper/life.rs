@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::client::connect_to_running;
+use super::message;
 use super::pools::Pools;
 use super::serve::{self, GRACE, Service, Shared};
 use super::socket::Socket;
-use super::message;
 use crate::client::SandboxOptions;
 use crate::error::Failure;
 use crate::sandbox::Layout;
@@ -36,7 +36,9 @@ pub enum Ended {
 }
 
 /// Opens what a keeper serves, once it has the lock.
-pub type Open = Box<dyn Fn() -> futures_util::future::BoxFuture<'static, Result<Arc<dyn Service>, Failure>> + Send + Sync>;
+pub type Open = Box<
+    dyn Fn() -> futures_util::future::BoxFuture<'static, Result<Arc<dyn Service>, Failure>> + Send + Sync,
+>;
 
 /// A keeper of one state directory.
 pub struct Keeper {
@@ -49,14 +51,23 @@ pub struct Keeper {
 
 impl std::fmt::Debug for Keeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("state", &self.state).field("pools", &self.pools).finish_non_exhaustive()
+        f.debug_struct("Keeper")
+            .field("state", &self.state)
+            .field("pools", &self.pools)
+            .finish_non_exhaustive()
     }
 }
 
 impl Keeper {
     /// A keeper for `state`. `base` holds that directory and the variables, `engine` the engine's address where one was
     /// named, `idle` how long a pool is kept that nobody uses. `open` is asked once the lock is had.
-    pub fn new(state: &StateDir, base: SandboxOptions, engine: Option<String>, idle: Duration, open: Open) -> Self {
+    pub fn new(
+        state: &StateDir,
+        base: SandboxOptions,
+        engine: Option<String>,
+        idle: Duration,
+        open: Open,
+    ) -> Self {
         let pools = Pools::lazy(state, base, engine, idle);
         Self { state: state.clone(), open, pools, grace: GRACE, linger: LINGER }
     }

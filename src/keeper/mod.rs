@@ -34,7 +34,9 @@ mod wake;
 
 use std::time::Duration;
 
-pub use client::{Connection, Gone, Keepers, News, Pending, Repeat, connect, connect_to_running, own_program};
+pub use client::{
+    Connection, Gone, Keepers, News, Pending, Repeat, connect, connect_to_running, own_program,
+};
 pub use error::{KeeperError, Told};
 pub use life::{Ended, Keeper, Open};
 pub use message::{Answer, Hello, MAX_ANSWER, MAX_REQUEST, PROTOCOL, Request, build};

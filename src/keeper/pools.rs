@@ -103,7 +103,8 @@ impl Pools {
             if next.is_none() {
                 self.drain_all().await;
             }
-            self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, next.is_some()) != next.is_some());
+            self.wanted
+                .send_if_modified(|wanted| std::mem::replace(wanted, next.is_some()) != next.is_some());
             let rest = async {
                 match next {
                     Some(next) => tokio::time::sleep(next).await,
@@ -142,8 +143,7 @@ impl Pools {
         if wishes == 0 {
             return Ok(None);
         }
-        let Ok(running) =
-            sandboxes.running().await.inspect_err(|error| tracing::warn!(%error, "no list"))
+        let Ok(running) = sandboxes.running().await.inspect_err(|error| tracing::warn!(%error, "no list"))
         else {
             return Ok(Some(REST.min(next)));
         };

@@ -56,6 +56,7 @@ pub(crate) fn outcome(death: Death, code: Option<i32>, signal: Option<i32>) -> O
         stdout_bytes: 0,
         stderr_bytes: 0,
         full: Vec::new(),
+        limits: None,
         transport: Transport::Init,
     }
 }

@@ -114,8 +114,7 @@ impl Inside {
             Box::pin(async move { Ok(served) })
         });
         let base = creel::Sandbox::options().state(state.root());
-        let mut keeper =
-            Keeper::new(&state, base, None, Duration::from_secs(60), open).times(grace, linger);
+        let mut keeper = Keeper::new(&state, base, None, Duration::from_secs(60), open).times(grace, linger);
         let ending = stop.clone();
         let life = tokio::spawn(async move { keeper.run(&ending).await.unwrap() });
         let inside = Self { dir, state, tool, stop, life };

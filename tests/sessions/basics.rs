@@ -62,7 +62,9 @@ async fn kill_clear_and_remove() {
     assert!(sessions.background(&one).unwrap());
     lab.printed(&one, "up").await;
     assert!(matches!(sessions.clear(&one), Err(ProcessError::Running { .. })));
-    assert!(sessions.view(&one).unwrap().pid.is_some());
+    while sessions.view(&one).unwrap().pid.is_none() {
+        sessions.changed(&one, LONG).await;
+    }
     sessions.kill(&one).await.unwrap();
     let _ = sessions.kill(&one).await;
     let view = lab.ended(&one).await;

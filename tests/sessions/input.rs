@@ -27,6 +27,7 @@ async fn input_reaches_the_program_and_ends() {
     assert_eq!(view.written, 4 + 700_000 + 5 + 5);
     assert!(!view.stdin_writable);
     let closed = lab.start(&sandbox, "sleep 1000").await;
+    assert_eq!(sessions.cursor_keys(&closed), Some(CursorKeys::Normal), "there is no terminal");
     let refused = sessions.write(&closed, b"x".to_vec(), false).await;
     assert!(matches!(refused, Err(ProcessError::InputClosed { .. })), "{refused:?}");
     sessions.kill(&closed).await.unwrap();
@@ -60,7 +61,6 @@ async fn terminals_answer_and_are_sized() {
         })
         .await;
     sessions.background(&id).unwrap();
-    assert_eq!(sessions.cursor_keys(&id), Some(CursorKeys::Unknown));
     lab.printed(&id, "ready").await;
     let shown = sessions.aggregate(&id).unwrap().text;
     assert!(shown.contains("033   [   1   ;   1   R") && shown.contains("30 90"), "{shown}");

@@ -66,10 +66,9 @@ impl Connection {
             Ok(greeting) => greeting.hello,
             Err(error) => {
                 let refused = serde_json::from_slice::<Answer>(&first).ok().and_then(|answer| answer.error);
-                return Err(Some(refused.map_or_else(
-                    || KeeperError::Strange(error.to_string()),
-                    KeeperError::Told,
-                )));
+                return Err(Some(
+                    refused.map_or_else(|| KeeperError::Strange(error.to_string()), KeeperError::Told),
+                ));
             }
         };
         let (lines, queue) = mpsc::channel(QUEUE);

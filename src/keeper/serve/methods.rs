@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::connection::Reply;
 use super::{Row, Shared, attach, events};
+use crate::error::Diagnose;
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::process::record::{SessionId, View};
@@ -31,7 +32,8 @@ pub(super) async fn answer(
         "process.list" => {
             let OfAgent { agent } = read(method, params)?;
             let views = sessions(shared)?.views();
-            let rows = views.iter().filter(|view| agent.as_ref().is_none_or(|agent| *agent == view.begin.agent));
+            let rows =
+                views.iter().filter(|view| agent.as_ref().is_none_or(|agent| *agent == view.begin.agent));
             let rows: Vec<Row> = rows.map(|view| Row::of(view, now_ms())).collect();
             Ok(json!({ "sessions": rows }))
         }
@@ -137,18 +139,14 @@ fn sessions(shared: &Shared) -> Result<&Sessions, KeeperError> {
 
 /// A session by its name.
 pub(super) fn view(sessions: &Sessions, id: &str) -> Result<View, KeeperError> {
-    sessions.view(&SessionId(id.to_owned())).ok_or_else(|| KeeperError::NoSession(id.chars().take(64).collect()))
+    sessions
+        .view(&SessionId(id.to_owned()))
+        .ok_or_else(|| KeeperError::NoSession(id.chars().take(64).collect()))
 }
 
 /// An error of the sessions as it travels.
-pub(super) fn told<T>(done: Result<T, crate::process::sessions::ProcessError>) -> Result<T, Told> {
-    done.map_err(|error| super::super::error::Told {
-        code: "CRL-PROC-000".to_owned(),
-        message: error.to_string(),
-        rule: None,
-        fix: String::new(),
-        text: None,
-    })
+pub(super) fn told<T>(done: Result<T, impl Diagnose>) -> Result<T, Told> {
+    done.map_err(|error| error.report().into())
 }
 
 /// Milliseconds since the epoch.

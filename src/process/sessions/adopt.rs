@@ -31,7 +31,8 @@ pub(super) enum Found {
 /// Looks for the command until its fate is known, however long that takes.
 pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
     if let Place::Engine { name } = &entry.begin.place {
-        let reason = format!("it ran in {name} over the engine's exec API, which ends with the creel that started it");
+        let reason =
+            format!("it ran in {name} over the engine's exec API, which ends with the creel that started it");
         return Found::Lost(lost_outcome(entry, Death::EngineLost), reason);
     }
     let (mut pause, mut unknown) = (PAUSES.start, 0);

@@ -18,11 +18,7 @@ use crate::wire::{CommandId, Stream};
 #[derive(Debug)]
 pub(super) enum Order {
     /// Bytes for the input, and its end.
-    Write {
-        data: Vec<u8>,
-        eof: bool,
-        answer: oneshot::Sender<Result<(), ProcessError>>,
-    },
+    Write { data: Vec<u8>, eof: bool, answer: oneshot::Sender<Result<(), ProcessError>> },
     /// End the command. Who asked is in the state.
     Kill,
     /// Another size for the terminal.
@@ -88,7 +84,13 @@ impl std::fmt::Debug for Held {
 
 impl Entry {
     /// A session that is about to start.
-    pub(super) fn new(id: SessionId, command: CommandId, begin: Begin, started_ms: u64, spool: Spool) -> Self {
+    pub(super) fn new(
+        id: SessionId,
+        command: CommandId,
+        begin: Begin,
+        started_ms: u64,
+        spool: Spool,
+    ) -> Self {
         let (orders, waiting) = mpsc::unbounded_channel();
         let fold = Fold::new(begin.max_pending, begin.tty.is_some(), 0, false);
         let state = State {

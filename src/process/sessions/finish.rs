@@ -63,11 +63,7 @@ pub(super) async fn finish(
 }
 
 /// What is stored of the end. From here on the session takes no requests.
-fn conclude(
-    entry: &Entry,
-    mut outcome: Outcome,
-    lost: Option<String>,
-) -> (EndRow, bool, Option<NewEvent>) {
+fn conclude(entry: &Entry, mut outcome: Outcome, lost: Option<String>) -> (EndRow, bool, Option<NewEvent>) {
     let mut state = entry.lock();
     state.finalizing = true;
     if state.deserted && !state.requested && outcome.death == Death::Cancelled {
@@ -155,6 +151,7 @@ fn unknown(transport: Transport) -> Outcome {
         stdout_bytes: 0,
         stderr_bytes: 0,
         full: Vec::new(),
+        limits: None,
         transport,
     }
 }

@@ -132,7 +132,8 @@ impl Sessions {
     pub async fn open(state: &StateDir, reach: Arc<dyn Reach>) -> Result<Self, ProcessError> {
         let opened = open::open(state, reach)?;
         let tasks = Mutex::new(JoinSet::new());
-        let sessions = Self { inner: Arc::new(Inner { core: opened.core, tasks, warnings: opened.warnings }) };
+        let sessions =
+            Self { inner: Arc::new(Inner { core: opened.core, tasks, warnings: opened.warnings }) };
         for entry in opened.unfinished {
             sessions.spawn(follow::follow(Arc::clone(&sessions.inner.core), entry, None));
         }
@@ -171,8 +172,8 @@ impl Sessions {
     /// When it cannot be recorded; nothing may be started then.
     pub fn begin(&self, begin: Begin) -> Result<(SessionId, CommandId), ProcessError> {
         let core = &self.inner.core;
-        let command = crate::runner::fresh_id()
-            .map_err(|error| ProcessError::Random { reason: error.to_string() })?;
+        let command =
+            crate::runner::fresh_id().map_err(|error| ProcessError::Random { reason: error.to_string() })?;
         let now = now_ms();
         let entry = {
             let mut entries = core.entries();

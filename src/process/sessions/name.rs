@@ -5,18 +5,18 @@ use crate::process::record::SessionId;
 
 /// How something is; short, friendly, without a second meaning.
 const ADJECTIVES: [&str; 42] = [
-    "able", "airy", "amber", "ample", "arctic", "azure", "balmy", "bold", "breezy", "brisk", "calm", "candid",
-    "chilly", "clever", "coral", "crisp", "dusky", "eager", "early", "fabled", "frosty", "gentle", "golden", "hardy",
-    "humble", "ivory", "jolly", "keen", "lucid", "mellow", "misty", "nimble", "olive", "placid", "proud", "quiet",
-    "rustic", "sandy", "silent", "sturdy", "tidal", "windy",
+    "able", "airy", "amber", "ample", "arctic", "azure", "balmy", "bold", "breezy", "brisk", "calm",
+    "candid", "chilly", "clever", "coral", "crisp", "dusky", "eager", "early", "fabled", "frosty", "gentle",
+    "golden", "hardy", "humble", "ivory", "jolly", "keen", "lucid", "mellow", "misty", "nimble", "olive",
+    "placid", "proud", "quiet", "rustic", "sandy", "silent", "sturdy", "tidal", "windy",
 ];
 /// Of the shore and the water.
 const NOUNS: [&str; 54] = [
-    "anchor", "bay", "beacon", "boat", "bream", "buoy", "canal", "cape", "carp", "cliff", "cod", "coast", "cove",
-    "crab", "creek", "current", "delta", "dock", "dune", "eel", "ferry", "fjord", "gull", "harbor", "heron", "hull",
-    "inlet", "island", "jetty", "kelp", "lagoon", "ledge", "marsh", "mussel", "oar", "otter", "oyster", "pearl",
-    "perch", "pier", "pike", "pond", "reef", "ripple", "rudder", "sail", "seal", "shoal", "shrimp", "skiff", "tern",
-    "trout", "wharf", "willow",
+    "anchor", "bay", "beacon", "boat", "bream", "buoy", "canal", "cape", "carp", "cliff", "cod", "coast",
+    "cove", "crab", "creek", "current", "delta", "dock", "dune", "eel", "ferry", "fjord", "gull", "harbor",
+    "heron", "hull", "inlet", "island", "jetty", "kelp", "lagoon", "ledge", "marsh", "mussel", "oar",
+    "otter", "oyster", "pearl", "perch", "pier", "pike", "pond", "reef", "ripple", "rudder", "sail", "seal",
+    "shoal", "shrimp", "skiff", "tern", "trout", "wharf", "willow",
 ];
 /// Suffixes that are tried where two words are taken.
 const SUFFIXES: std::ops::RangeInclusive<u32> = 2..=12;

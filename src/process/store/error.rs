@@ -81,7 +81,10 @@ impl Diagnose for StoreError {
             }
             Self::Newer { path, .. } => (
                 "CRL-STORE-004",
-                format!("use the creel that made {}, or give this one another CREEL_STATE_DIR", path.display()),
+                format!(
+                    "use the creel that made {}, or give this one another CREEL_STATE_DIR",
+                    path.display()
+                ),
             ),
             Self::Gone { .. } => ("CRL-STORE-005", "start creel again; what was stored is kept".to_owned()),
         };

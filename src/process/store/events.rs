@@ -120,12 +120,7 @@ impl Events {
     }
 
     /// At most `limit` events after `seq` that were not delivered and have not expired, of one conversation or of all.
-    pub fn since(
-        &self,
-        seq: u64,
-        session_key: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<Event>, StoreError> {
+    pub fn since(&self, seq: u64, session_key: Option<&str>, limit: usize) -> Result<Vec<Event>, StoreError> {
         let key = session_key.map(str::to_owned);
         let now = now_ms();
         self.store.run("read events of", move |tx| {
@@ -248,11 +243,10 @@ mod tests {
             let events = events.since(since, key, 10).unwrap();
             events.into_iter().map(|event| event.text).collect::<Vec<_>>()
         };
-        assert_eq!((texts(0, None), texts(first, None), texts(0, Some("a"))), (
-            vec!["1".to_owned(), "2".to_owned()],
-            vec!["2".to_owned()],
-            vec!["1".to_owned()]
-        ));
+        assert_eq!(
+            (texts(0, None), texts(first, None), texts(0, Some("a"))),
+            (vec!["1".to_owned(), "2".to_owned()], vec!["2".to_owned()], vec!["1".to_owned()])
+        );
         events.delivered(&[first]).unwrap();
         assert_eq!(texts(0, None), ["2"]);
         assert_eq!(events.withdraw("exec:two").unwrap(), 1);

@@ -31,9 +31,13 @@ pub(super) fn open(path: &Path) -> Result<(Connection, Option<PathBuf>), StoreEr
 fn sound(path: &Path) -> Result<Connection, StoreError> {
     let sql = |action| move |source| StoreError::Sql { path: path.to_owned(), action, source };
     // Made before SQLite sees it: its own files take the mode of this one.
-    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(|source| {
-        StoreError::Io { path: path.to_owned(), action: "create", source }
-    })?;
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| StoreError::Io { path: path.to_owned(), action: "create", source })?;
     let mut connection = Connection::open(path).map_err(sql("open"))?;
     connection.busy_timeout(BUSY).map_err(sql("open"))?;
     let set = |name, value| connection.pragma_update(None, name, value).map_err(sql("set up"));
