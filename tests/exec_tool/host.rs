@@ -1,0 +1,1 @@
+//! Commands on the gateway's host.
