@@ -4,15 +4,19 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod engine;
+pub mod events;
 pub mod exec;
 pub mod explain;
 pub mod images;
 pub mod keeper;
 mod paint;
 mod print;
+pub mod process;
 mod prove;
 pub mod sandbox;
 pub mod security;
+pub mod session;
+pub mod tool;
 pub mod tools;
 
 use std::io::Write as _;
@@ -41,6 +45,19 @@ enum Command {
     /// The exit status is the command's own; 124 when its time limit ended it, 125 when creel failed, 126 and 127
     /// when it could not be executed or found, 128 and the signal's number when a signal ended it.
     Exec(Box<exec::Args>),
+    /// Call a tool as an agent does: JSON in, JSON out.
+    ///
+    /// The exit status is 0 where the tool gave a result, whatever it says; 1 where it threw, as {"error": ...}; 125 when
+    /// creel failed.
+    Tool(tool::Args),
+    /// See and steer the commands in the background, those of every agent.
+    ///
+    /// The exit status is 0 when it was done, 1 when the session does not allow it, 125 when creel failed.
+    Process(process::Args),
+    /// Show what conversations should hear of: ends of commands, notices, denials.
+    Events(events::Args),
+    /// Show and change what a conversation has chosen for its commands.
+    Session(session::Args),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
     /// Explain, list, recreate, stop and prune the sandboxes of this installation.
@@ -121,6 +138,13 @@ pub fn main() -> ExitCode {
     let code = runtime.block_on(async {
         match cli.command {
             Command::Exec(args) => ExitCode::from(Box::pin(exec::run(*args)).await),
+            Command::Tool(args) => ExitCode::from(Box::pin(tool::run(args)).await),
+            Command::Process(args) => Box::pin(process::run(args)).await,
+            Command::Events(args) => {
+                let json = args.json();
+                status(Box::pin(events::run(args)).await, json)
+            }
+            Command::Session(args) => status(session::run(&args), args.json()),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),

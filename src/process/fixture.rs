@@ -14,6 +14,7 @@ pub(crate) fn running(started_at_ms: u64) -> View {
         begin: begin(),
         phase: Phase::Background,
         backgrounded: true,
+        finalizing: false,
         started_at_ms,
         pid: Some(7),
         stdin_writable: false,
@@ -55,6 +56,7 @@ pub(crate) fn outcome(death: Death, code: Option<i32>, signal: Option<i32>) -> O
         stdout_bytes: 0,
         stderr_bytes: 0,
         full: Vec::new(),
+        limits: None,
         transport: Transport::Init,
     }
 }

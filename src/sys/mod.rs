@@ -4,6 +4,7 @@
 
 mod attempt;
 mod map;
+mod pidfd;
 mod process;
 #[cfg(feature = "host")]
 mod session;
@@ -14,6 +15,7 @@ mod watch;
 
 pub use attempt::far_reaching_call;
 pub use map::{AnonMap, trim_heap};
+pub use pidfd::signal_if;
 pub use process::{Forked, Reaped, Usage, adopt, close_all_except, default_signals, exit_now, fork, reap};
 #[cfg(feature = "host")]
 pub use session::own_session;

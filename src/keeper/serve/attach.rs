@@ -1,7 +1,5 @@
 //! A session's output as it comes, from a position on: raw, for a terminal.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -23,8 +21,6 @@ const CHUNK: usize = 48 * 1024;
 const REPLAY: u64 = 256 * 1024;
 /// Bytes from whose end the last lines of a session without a terminal are taken.
 const LAST_LINES: u64 = 32 * 1024;
-/// The longest wait for a change; a change that falls between two looks waits no longer.
-const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -55,7 +51,11 @@ pub(super) async fn run(sessions: &Sessions, asked: Asked, reply: &Reply) -> Res
             from
         }
     };
+    let Some(mut news) = sessions.watch(&id) else {
+        return Err(KeeperError::NoSession(asked.session_id).into());
+    };
     loop {
+        news.mark_unchanged();
         // Looked at before the output: what was printed before the end is then there.
         let Some(now) = sessions.view(&id) else {
             return Err(KeeperError::NoSession(asked.session_id).into());
@@ -77,7 +77,8 @@ pub(super) async fn run(sessions: &Sessions, asked: Asked, reply: &Reply) -> Res
         }
         tokio::select! {
             () = reply.cancelled.cancelled() => return Ok(json!({ "detached": true, "next": from })),
-            () = sessions.changed(&id, LOOK) => {}
+            // Its sender lives as long as its session: the next look tells that it is gone.
+            _ = news.changed() => {}
         }
     }
 }

@@ -16,6 +16,7 @@ use super::Service;
 use super::connection::Reply;
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
+use crate::process::record::SessionId;
 use crate::tools::Context;
 
 /// Partial results that wait to be looked at.
@@ -46,12 +47,20 @@ pub(in crate::keeper) struct Calls {
     kept: Arc<AtomicUsize>,
 }
 
+/// The last word on a call.
+#[derive(Clone)]
+struct Done {
+    word: Result<Value, Told>,
+    /// What is kept of its command until this has reached a caller.
+    kept: Option<SessionId>,
+}
+
 /// One call.
 struct Call {
     /// What was asked: the same id with something else is another call.
     digest: [u8; 32],
     partial: watch::Sender<Option<Value>>,
-    done: watch::Sender<Option<Result<Value, Told>>>,
+    done: watch::Sender<Option<Done>>,
     waiting: AtomicUsize,
     changed: Notify,
     cancel: CancellationToken,
@@ -98,7 +107,10 @@ impl Calls {
         partial.mark_unchanged();
         loop {
             if let Some(done) = done.borrow_and_update().clone() {
-                return done;
+                if let Some(id) = done.kept {
+                    let _ = reply.forgets.set(id);
+                }
+                return done.word;
             }
             tokio::select! {
                 biased;
@@ -127,7 +139,7 @@ impl Calls {
                 Err(KeeperError::CallReused(id.unwrap_or_default()))
             };
         }
-        // Without an id nobody can come back to it.
+        // Who gave no id cannot come back with it.
         let (key, grace) = match id {
             Some(id) => (id, self.grace),
             None => (format!("\0{}", crate::state::random_hex::<16>().unwrap_or_default()), Duration::ZERO),
@@ -170,12 +182,16 @@ async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) 
             () = call.deserted(grace), if !call.cancel.is_cancelled() => call.cancel.cancel(),
         }
     };
-    let result = match result {
-        Ok(result) => serde_json::to_value(&result)
-            .map_err(|error| KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()),
-        Err(error) => Err(Told::from(error)),
+    let done = match result {
+        Ok(result) => Done {
+            word: serde_json::to_value(&result).map_err(|error| {
+                KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()
+            }),
+            kept: result.kept,
+        },
+        Err(error) => Done { word: Err(Told::from(error)), kept: None },
     };
-    call.done.send_replace(Some(result));
+    call.done.send_replace(Some(done));
 }
 
 /// Whoever waits has the result now; who is away may come for it.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::connection::Reply;
 use super::{Row, Shared, attach, events};
+use crate::error::Diagnose;
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::process::record::{SessionId, View};
@@ -144,14 +145,8 @@ pub(super) fn view(sessions: &Sessions, id: &str) -> Result<View, KeeperError> {
 }
 
 /// An error of the sessions as it travels.
-pub(super) fn told<T>(done: Result<T, crate::process::sessions::ProcessError>) -> Result<T, Told> {
-    done.map_err(|error| super::super::error::Told {
-        code: "CRL-PROC-000".to_owned(),
-        message: error.to_string(),
-        rule: None,
-        fix: String::new(),
-        text: None,
-    })
+pub(super) fn told<T>(done: Result<T, impl Diagnose>) -> Result<T, Told> {
+    done.map_err(|error| error.report().into())
 }
 
 /// Milliseconds since the epoch.

@@ -151,6 +151,7 @@ fn unknown(transport: Transport) -> Outcome {
         stdout_bytes: 0,
         stderr_bytes: 0,
         full: Vec::new(),
+        limits: None,
         transport,
     }
 }

@@ -20,8 +20,6 @@ use crate::process::store::now_ms;
 use crate::runner::{Death, LinkError, Outcome, Progress, RunError, Running};
 use crate::wire::{Refusal, Stream};
 
-/// Input that may be under way to a command: what its init holds for it.
-const INPUT_WINDOW: u64 = 256 * 1024;
 /// How long a request to write waits for a program that does not read.
 const INPUT_PATIENCE: Duration = Duration::from_secs(10);
 /// Pause before output that could not be stored is tried again.
@@ -89,8 +87,6 @@ struct Following<'a> {
     unstored: Option<(Stream, u64, Bytes)>,
     retry_at: Instant,
     queries: Queries,
-    /// Input on its way and taken, in bytes since this connection began.
-    input: [u64; 2],
     writes: VecDeque<Writing>,
     started: bool,
     last_output: Instant,
@@ -102,20 +98,8 @@ impl<'a> Following<'a> {
         let now = Instant::now();
         let (unstored, queries, writes) = (None, Queries::default(), VecDeque::new());
         let (started, file_open) = (false, false);
-        let (retry_at, last_output, input) = (now, now, [0; 2]);
-        Self {
-            core,
-            entry,
-            running,
-            unstored,
-            retry_at,
-            queries,
-            input,
-            writes,
-            started,
-            last_output,
-            file_open,
-        }
+        let (retry_at, last_output) = (now, now);
+        Self { core, entry, running, unstored, retry_at, queries, writes, started, last_output, file_open }
     }
 
     async fn to_its_end(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Last {
@@ -188,9 +172,7 @@ impl<'a> Following<'a> {
                 self.retry_at = Instant::now();
                 self.store_again();
             }
-            Progress::Input { taken, closed } => {
-                let [_, before] = &mut self.input;
-                *before = (*before).max(taken);
+            Progress::Input { closed, .. } => {
                 if closed {
                     self.close_input();
                 }
@@ -233,8 +215,6 @@ impl<'a> Following<'a> {
             return;
         }
         for _ in 0..self.queries.feed(data).min(16) {
-            let [sent, _] = &mut self.input;
-            *sent += u64::try_from(ANSWER.len()).unwrap_or(0);
             // A terminal whose input is full gets no answer, as with any other.
             let _ = self.running.write(ANSWER.to_vec()).await;
         }
@@ -276,16 +256,13 @@ impl<'a> Following<'a> {
                 let _ = writing.answer.send(Err(ProcessError::InputClosed { id: self.entry.id.clone() }));
                 continue;
             }
-            let [sent, taken] = &mut self.input;
-            let room = INPUT_WINDOW.saturating_sub(sent.saturating_sub(*taken));
-            let room = usize::try_from(room).unwrap_or(usize::MAX).min(INPUT_PART);
+            let room = usize::try_from(self.running.input_room()).unwrap_or(usize::MAX).min(INPUT_PART);
             let rest = writing.data.get(writing.sent..).unwrap_or_default();
             let part = rest.get(..room.min(rest.len())).unwrap_or_default().to_vec();
             if part.is_empty() && !rest.is_empty() {
                 return;
             }
             writing.sent += part.len();
-            *sent += u64::try_from(part.len()).unwrap_or(0);
             if !part.is_empty() {
                 let _ = self.running.write(part).await;
             }
@@ -312,8 +289,9 @@ impl<'a> Following<'a> {
     }
 
     fn done(&self, outcome: Outcome) -> Last {
-        let lost = (outcome.death == Death::SandboxStopped && outcome.usage.is_none())
-            .then(|| "its init ended without a word about it".to_owned());
+        let ended = matches!(outcome.death, Death::SandboxStopped | Death::SupervisorLost);
+        let lost =
+            (ended && outcome.usage.is_none()).then(|| "its init ended without a word about it".to_owned());
         Last::Done(outcome, lost)
     }
 
@@ -321,9 +299,7 @@ impl<'a> Following<'a> {
     fn failed(&mut self, error: RunError) -> Option<Last> {
         let lost = |outcome| Some(Last::Done(outcome, Some(error.to_string())));
         match &error {
-            RunError::Link(LinkError::Refused { reason: Refusal::Unknown, .. }) => {
-                Some(Last::Broken("its init does not know it".to_owned()))
-            }
+            RunError::Unknown { .. } => Some(Last::Broken("its init does not know it".to_owned())),
             RunError::Link(LinkError::Refused { reason: Refusal::NotOwner, .. }) => {
                 Some(Last::Broken("another connection owns it".to_owned()))
             }
@@ -336,7 +312,8 @@ impl<'a> Following<'a> {
                 None
             }
             RunError::Link(_) => Some(Last::Broken(error.to_string())),
-            RunError::Engine(_) | RunError::Random { .. } => {
+            RunError::InputEnded { .. } | RunError::InputFull { .. } => None,
+            RunError::Engine(_) | RunError::Random { .. } | RunError::LimitsNotHeld => {
                 lost(lost_outcome(self.entry, Death::EngineLost))
             }
         }
@@ -366,4 +343,7 @@ async fn sleep_until(at: Option<Instant>) {
 }
 
 /// The command lives to its own limit from here on, with or without its owner.
-fn release(_running: &mut Running) {}
+fn release(running: &mut Running) {
+    // A connection that is over tells so by itself; whoever takes the command over then says this again.
+    let _ = running.hold(None);
+}

@@ -27,6 +27,7 @@ mod kept;
 mod name;
 mod open;
 mod query;
+pub mod reach;
 mod sweep;
 
 use std::ops::ControlFlow;

@@ -22,6 +22,8 @@ struct Finished {
     ended_ms: u64,
     life_ms: u64,
     chars: u64,
+    /// It was in the background. A foreground command's result waits for its caller, who takes it away.
+    listed: bool,
 }
 
 /// The sessions that go. The newest always stays until it is too old.
@@ -31,10 +33,10 @@ fn doomed(mut finished: Vec<Finished>, now: u64) -> Vec<SessionId> {
     for one in finished {
         let life = one.life_ms.clamp(*LIFE_MS.start(), *LIFE_MS.end());
         let old = now.saturating_sub(one.ended_ms) > life;
-        let room = kept == 0 || (kept < MOST_FINISHED && chars.saturating_add(one.chars) <= MOST_CHARS);
+        let room = !one.listed || kept == 0 || (kept < MOST_FINISHED && chars.saturating_add(one.chars) <= MOST_CHARS);
         if old || !room {
             gone.push(one.id);
-        } else {
+        } else if one.listed {
             kept += 1;
             chars = chars.saturating_add(one.chars);
         }
@@ -67,7 +69,8 @@ fn look(entry: &Entry) -> Option<Finished> {
     let ended_ms = state.end.as_ref()?.at_ms;
     let (chars, _) = state.printed(&entry.begin);
     let chars = chars.min(u64::try_from(entry.begin.max_aggregate).unwrap_or(u64::MAX));
-    Some(Finished { id: entry.id.clone(), ended_ms, life_ms: entry.begin.cleanup_ms, chars })
+    let (id, life_ms, listed) = (entry.id.clone(), entry.begin.cleanup_ms, state.backgrounded);
+    Some(Finished { id, ended_ms, life_ms, chars, listed })
 }
 
 fn shrink(core: &Core, mut entries: Vec<Arc<Entry>>) {
@@ -90,7 +93,7 @@ mod tests {
     use super::*;
 
     fn one(id: &str, ended_ms: u64, chars: u64) -> Finished {
-        Finished { id: SessionId(id.to_owned()), ended_ms, life_ms: 60_000, chars }
+        Finished { id: SessionId(id.to_owned()), ended_ms, life_ms: 60_000, chars, listed: true }
     }
 
     fn gone(finished: &[Finished], now: u64) -> Vec<String> {
@@ -114,5 +117,7 @@ mod tests {
         assert_eq!(gone(&many, 100), ["04", "03", "02", "01", "00"]);
         let large = [one("a", 1, MOST_CHARS), one("b", 2, 1), one("c", 3, MOST_CHARS + 1)];
         assert_eq!(gone(&large, 10), ["b", "a"], "the newest stays, however large");
+        let waiting: Vec<_> = many.iter().map(|one| Finished { listed: false, ..one.clone() }).collect();
+        assert_eq!(gone(&waiting, 100), [""; 0], "results whose callers wait are not counted");
     }
 }
