@@ -2,8 +2,11 @@
 //!
 //! | part | concern |
 //! |---|---|
+//! | [`guard`] | commands that are refused whatever the policy says |
 //! | [`inline_eval`] | whether an argument list carries code for an interpreter |
 //! | [`parse`] | shell text as a tree |
 
+pub mod guard;
 pub mod inline_eval;
+mod lines;
 pub mod parse;
