@@ -18,11 +18,11 @@ const THREW: u8 = 1;
 
 /// Which tool, or lines that say which.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Args {
     /// Read calls from standard input, a JSON object {"tool", "args", "context"} on each line. They run at once; each is
     /// answered with one line, in the order of the calls.
-    #[arg(long, conflicts_with = "tool")]
+    #[arg(long)]
     stdin: bool,
     #[command(subcommand)]
     tool: Option<Tool>,
