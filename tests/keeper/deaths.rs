@@ -80,10 +80,10 @@ fn the_same_call_is_one_command() {
 fn followers_of_events_miss_nothing() {
     let home = Home::new();
     let follower = Lines::of(&mut home.creel(&["events", "--follow", "--json"]));
-    home.background("echo first", &json!({}));
+    home.background("sleep 1; echo first", &json!({}));
     assert!(follower.next().contains("first"));
     home.signal("-KILL");
-    home.background("echo second", &json!({}));
+    home.background("sleep 1; echo second", &json!({}));
     let line = follower.next();
     assert!(line.contains("second") && !line.contains("first"), "{line}");
 }

@@ -102,7 +102,7 @@ fn what_a_session_chose_is_shown_and_set() {
 fn events_are_for_conversations() {
     let home = Home::new();
     let text = |word: &str| {
-        json!({ "command": format!("printf '{word}\\033[2J\\n'"), "background": true }).to_string()
+        json!({ "command": format!("sleep 1; printf '{word}\\033[2J\\n'"), "background": true }).to_string()
     };
     home.ok(&["tool", "exec", &text("one"), "--context", r#"{"session":"a"}"#]);
     home.ok(&["tool", "exec", &text("two"), "--context", r#"{"session":"b"}"#]);
