@@ -12,7 +12,7 @@ pub fn compact(ms: u64) -> String {
         let count = rest / size;
         rest %= size;
         if count > 0 {
-            text += &format!("{count}{unit}");
+            text = format!("{text}{count}{unit}");
         }
     }
     text

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::record::End;
-use crate::runner::{Death, Outcome, StartFailure};
+use crate::runner::{Death, Outcome, StartFailure, classify, signal_name};
 
 /// Whether agents take a result for an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -25,52 +25,16 @@ impl Status {
     }
 }
 
-/// `exitReason` of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ExitReason {
-    /// By itself, or in an unknown way.
-    Exit,
-    /// By a signal.
-    Signal,
-    /// Somebody asked for it.
-    ManualCancel,
-    /// Its time limit.
-    OverallTimeout,
-    /// Its limit on silence.
-    NoOutputTimeout,
-}
-
-/// `failureKind` of results: why a command counts as failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
-    /// The shell did not find it (127).
-    ShellCommandNotFound,
-    /// The shell could not execute it (126).
-    ShellNotExecutable,
-    /// Its time limit.
-    OverallTimeout,
-    /// Its limit on silence.
-    NoOutputTimeout,
-    /// A signal.
-    Signal,
-    /// Ended from outside, without an exit of its own.
-    Aborted,
-    /// It could not be started, or its end not be settled.
-    RuntimeError,
-}
-
 /// The classified end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     /// What agents go by.
     pub status: Status,
-    /// What ended it.
-    pub reason: ExitReason,
-    /// Why it failed; `None` where it did not.
-    pub failure: Option<FailureKind>,
-    /// Its exit code; none where a limit or somebody ended it in the middle.
+    /// `exitReason`: what ended it.
+    pub reason: &'static str,
+    /// `failureKind`: why it counts as failed; `None` where it does not.
+    pub failure: Option<&'static str>,
+    /// Its exit code; none where a limit ended it.
     pub code: Option<i32>,
     /// Name of the signal that ended it, such as `SIGTERM`.
     pub signal: Option<String>,
@@ -91,14 +55,14 @@ impl Ending {
         ending.unconfirmed |= cancelled && lost;
         ending.stopped = cancelled && !ending.unconfirmed;
         if lost && ending.status == Status::Completed {
-            (ending.status, ending.failure) = (Status::Failed, Some(FailureKind::RuntimeError));
+            (ending.status, ending.failure) = (Status::Failed, Some("runtime-error"));
         }
         ending
     }
 
     /// Of a command that no session keeps.
     pub fn from_outcome(outcome: &Outcome) -> Self {
-        let (reason, failure) = classified(outcome);
+        let (failure, reason) = classify(outcome);
         let limit = matches!(outcome.death, Death::Timeout | Death::NoOutputTimeout);
         let asked = limit || outcome.death == Death::Cancelled;
         let gone = outcome.processes.is_none_or(|all| all.proven_gone);
@@ -114,14 +78,14 @@ impl Ending {
         }
     }
 
-    /// Its time limit ended it.
+    /// A limit on its time or its silence ended it.
     pub fn timed_out(&self) -> bool {
-        matches!(self.reason, ExitReason::OverallTimeout | ExitReason::NoOutputTimeout)
+        matches!(self.death, Death::Timeout | Death::NoOutputTimeout)
     }
 
     /// Its limit on silence ended it.
     pub fn silent(&self) -> bool {
-        self.reason == ExitReason::NoOutputTimeout
+        self.death == Death::NoOutputTimeout
     }
 
     /// What `poll` and `log` say of it: a stop that was asked for is no failure (spec `exec.md` §7.2).
@@ -139,40 +103,6 @@ impl Ending {
     }
 }
 
-fn classified(outcome: &Outcome) -> (ExitReason, Option<FailureKind>) {
-    use FailureKind as Kind;
-    let signal_or_exit = if outcome.signal.is_some() { ExitReason::Signal } else { ExitReason::Exit };
-    match outcome.death {
-        Death::Timeout => (ExitReason::OverallTimeout, Some(Kind::OverallTimeout)),
-        Death::NoOutputTimeout => (ExitReason::NoOutputTimeout, Some(Kind::NoOutputTimeout)),
-        Death::Cancelled => (ExitReason::ManualCancel, Some(Kind::Aborted)),
-        Death::NotStarted => (ExitReason::Exit, Some(not_started(outcome.start_failure))),
-        Death::Exit | Death::Memory | Death::Pids | Death::Signal => match (outcome.signal, outcome.code) {
-            (Some(_), _) => (ExitReason::Signal, Some(Kind::Signal)),
-            (None, Some(126)) => (ExitReason::Exit, Some(Kind::ShellNotExecutable)),
-            (None, Some(127)) => (ExitReason::Exit, Some(Kind::ShellCommandNotFound)),
-            (None, Some(_)) => (ExitReason::Exit, None),
-            (None, None) => (ExitReason::Exit, Some(Kind::Aborted)),
-        },
-        Death::OwnerLost
-        | Death::SupervisorLost
-        | Death::SandboxStopped
-        | Death::EngineLost
-        | Death::OutputLimit
-        | Death::CpuLimit
-        | Death::MemoryLimit
-        | Death::ProcessLimit => (signal_or_exit, Some(Kind::Aborted)),
-    }
-}
-
-fn not_started(failure: Option<StartFailure>) -> FailureKind {
-    match failure {
-        Some(StartFailure::NotFound) => FailureKind::ShellCommandNotFound,
-        Some(StartFailure::NotExecutable) => FailureKind::ShellNotExecutable,
-        _ => FailureKind::RuntimeError,
-    }
-}
-
 /// A program that is missing has the code that a shell gives it.
 fn code(outcome: &Outcome) -> Option<i32> {
     match outcome.start_failure {
@@ -181,12 +111,6 @@ fn code(outcome: &Outcome) -> Option<i32> {
         Some(_) => None,
         None => outcome.code,
     }
-}
-
-/// `SIGTERM`; `SIG34` for those without a name.
-pub fn signal_name(number: i32) -> String {
-    let named = nix::sys::signal::Signal::try_from(number);
-    named.map_or_else(|_| format!("SIG{number}"), |signal| signal.as_str().to_owned())
 }
 
 #[cfg(test)]
@@ -204,46 +128,30 @@ mod tests {
 
     #[test]
     fn the_table_of_exits() {
-        use ExitReason as Reason;
-        use FailureKind as Kind;
-        let rows: &[(Death, Option<i32>, Option<i32>, Reason, Option<Kind>, &str)] = &[
-            (Death::Exit, Some(0), None, Reason::Exit, None, "code 0"),
-            (Death::Exit, Some(3), None, Reason::Exit, None, "code 3"),
-            (Death::Exit, Some(137), None, Reason::Exit, None, "code 137"),
-            (Death::Exit, Some(126), None, Reason::Exit, Some(Kind::ShellNotExecutable), "code 126"),
-            (Death::Exit, Some(127), None, Reason::Exit, Some(Kind::ShellCommandNotFound), "code 127"),
-            (Death::Signal, None, Some(11), Reason::Signal, Some(Kind::Signal), "signal SIGSEGV"),
-            (Death::Signal, None, Some(40), Reason::Signal, Some(Kind::Signal), "signal SIG40"),
-            (Death::Memory, Some(137), None, Reason::Exit, None, "code 137"),
-            (Death::Memory, None, Some(9), Reason::Signal, Some(Kind::Signal), "signal SIGKILL"),
-            (
-                Death::Timeout,
-                None,
-                Some(15),
-                Reason::OverallTimeout,
-                Some(Kind::OverallTimeout),
-                "signal SIGTERM",
-            ),
-            (
-                Death::Timeout,
-                Some(0),
-                None,
-                Reason::OverallTimeout,
-                Some(Kind::OverallTimeout),
-                "unknown exit code",
-            ),
+        let rows: &[(Death, Option<i32>, Option<i32>, &str, Option<&str>, &str)] = &[
+            (Death::Exit, Some(0), None, "exit", None, "code 0"),
+            (Death::Exit, Some(3), None, "exit", None, "code 3"),
+            (Death::Exit, Some(137), None, "exit", None, "code 137"),
+            (Death::Exit, Some(126), None, "exit", Some("shell-not-executable"), "code 126"),
+            (Death::Exit, Some(127), None, "exit", Some("shell-command-not-found"), "code 127"),
+            (Death::Signal, None, Some(11), "signal", Some("signal"), "signal SIGSEGV"),
+            (Death::Signal, None, Some(40), "signal", Some("signal"), "signal SIG40"),
+            (Death::Memory, Some(137), None, "exit", None, "code 137"),
+            (Death::Memory, None, Some(9), "signal", Some("signal"), "signal SIGKILL"),
+            (Death::Timeout, None, Some(15), "overall-timeout", Some("overall-timeout"), "signal SIGTERM"),
+            (Death::Timeout, Some(0), None, "overall-timeout", Some("overall-timeout"), "unknown exit code"),
             (
                 Death::NoOutputTimeout,
                 None,
                 Some(9),
-                Reason::NoOutputTimeout,
-                Some(Kind::NoOutputTimeout),
+                "no-output-timeout",
+                Some("no-output-timeout"),
                 "signal SIGKILL",
             ),
-            (Death::Cancelled, None, Some(15), Reason::ManualCancel, Some(Kind::Aborted), "signal SIGTERM"),
-            (Death::SandboxStopped, None, None, Reason::Exit, Some(Kind::Aborted), "unknown exit code"),
-            (Death::SupervisorLost, None, Some(9), Reason::Signal, Some(Kind::Aborted), "signal SIGKILL"),
-            (Death::NotStarted, None, None, Reason::Exit, Some(Kind::RuntimeError), "unknown exit code"),
+            (Death::Cancelled, None, Some(15), "manual-cancel", Some("aborted"), "signal SIGTERM"),
+            (Death::SandboxStopped, None, None, "runtime-error", Some("runtime-error"), "unknown exit code"),
+            (Death::SupervisorLost, None, Some(9), "runtime-error", Some("runtime-error"), "signal SIGKILL"),
+            (Death::NotStarted, None, None, "spawn-error", Some("runtime-error"), "unknown exit code"),
         ];
         for &(death, code, signal, reason, failure, how) in rows {
             let ending = of(&finished(death, code, signal));
@@ -265,9 +173,9 @@ mod tests {
             let ending = Ending::from_outcome(&outcome);
             (ending.code, ending.failure)
         };
-        assert_eq!(missing(StartFailure::NotFound), (Some(127), Some(FailureKind::ShellCommandNotFound)));
-        assert_eq!(missing(StartFailure::NotExecutable), (Some(126), Some(FailureKind::ShellNotExecutable)));
-        assert_eq!(missing(StartFailure::Workdir), (None, Some(FailureKind::RuntimeError)));
+        assert_eq!(missing(StartFailure::NotFound), (Some(127), Some("shell-command-not-found")));
+        assert_eq!(missing(StartFailure::NotExecutable), (Some(126), Some("shell-not-executable")));
+        assert_eq!(missing(StartFailure::Workdir), (None, Some("runtime-error")));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(crate) fn running(started_at_ms: u64) -> View {
         begin: begin(),
         phase: Phase::Background,
         backgrounded: true,
+        finalizing: false,
         started_at_ms,
         pid: Some(7),
         stdin_writable: false,

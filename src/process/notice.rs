@@ -26,14 +26,10 @@ pub fn exit_notice(view: &View, output: &str) -> Option<String> {
         return None;
     }
     let short: String = view.id.0.chars().take(SHORT_ID).collect();
-    let mut notice = format!("Exec {} ({short}, {})", ending.status.as_str(), ending.how());
-    if !snippet.is_empty() {
-        notice += &format!(" :: {snippet}");
-    }
-    if ending.timed_out() {
-        notice += &format!("\n\n{}", said::RETRY);
-    }
-    Some(notice)
+    let head = format!("Exec {} ({short}, {})", ending.status.as_str(), ending.how());
+    let shown = if snippet.is_empty() { String::new() } else { format!(" :: {snippet}") };
+    let retry = if ending.timed_out() { format!("\n\n{}", said::RETRY) } else { String::new() };
+    Some(head + &shown + &retry)
 }
 
 /// One line of the output's end.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::duration::compact;
-use super::ending::{Ending, FailureKind, Status};
+use super::ending::{Ending, Status};
 use super::record::View;
 use crate::runner::Death;
 
@@ -106,19 +106,13 @@ pub fn exec_reason(
     let reason = match (ending.failure, &ending.signal, ending.code) {
         (None, _, None | Some(0)) => return None,
         (None, _, Some(code)) => format!("(Command exited with code {code})"),
-        (Some(FailureKind::ShellNotExecutable), ..) => {
-            "Command not executable (permission denied)".to_owned()
-        }
-        (Some(FailureKind::ShellCommandNotFound), ..) => "Command not found".to_owned(),
-        (Some(FailureKind::OverallTimeout), ..) => timed_out(limit, process),
-        (Some(FailureKind::NoOutputTimeout), ..) => format!("Command timed out.\n\n{RETRY}"),
-        (Some(FailureKind::Signal), Some(signal), _) => aborted_by(signal),
-        (Some(FailureKind::RuntimeError), ..) => {
-            return Some(trouble.unwrap_or("The command's end could not be settled.").to_owned());
-        }
-        (Some(FailureKind::Aborted | FailureKind::Signal), ..) => {
-            "Command aborted before exit code was captured".to_owned()
-        }
+        (Some("shell-not-executable"), ..) => "Command not executable (permission denied)".to_owned(),
+        (Some("shell-command-not-found"), ..) => "Command not found".to_owned(),
+        (Some("overall-timeout"), ..) => timed_out(limit, process),
+        (Some("no-output-timeout"), ..) => format!("Command timed out.\n\n{RETRY}"),
+        (Some("signal"), Some(signal), _) => aborted_by(signal),
+        (Some("runtime-error"), ..) if trouble.is_some() => return trouble.map(str::to_owned),
+        (Some(_), ..) => "Command aborted before exit code was captured".to_owned(),
     };
     Some(match trouble {
         Some(trouble) => format!("{reason}\n\n{trouble}"),

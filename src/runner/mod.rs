@@ -34,4 +34,5 @@ pub use outcome::{
 
 pub use plan::{Plan, Setting};
 pub use result::ExecResult;
+pub(crate) use result::{classify, signal_name};
 pub use running::{Options, Progress, Road, Running, fresh_id, start, start_as, start_on_host};

@@ -103,7 +103,7 @@ impl ExecResult {
 }
 
 /// Upstream's words: kind of failure (none for completed) and reason.
-fn classify(outcome: &Outcome) -> (Option<&'static str>, &'static str) {
+pub(crate) fn classify(outcome: &Outcome) -> (Option<&'static str>, &'static str) {
     match outcome.death {
         Death::Timeout => (Some("overall-timeout"), "overall-timeout"),
         Death::NoOutputTimeout => (Some("no-output-timeout"), "no-output-timeout"),
@@ -132,7 +132,8 @@ fn classify(outcome: &Outcome) -> (Option<&'static str>, &'static str) {
     }
 }
 
-fn signal_name(signal: i32) -> String {
+/// `SIGTERM`; `SIG34` for those without a name.
+pub(crate) fn signal_name(signal: i32) -> String {
     nix::sys::signal::Signal::try_from(signal)
         .map_or_else(|_| format!("SIG{signal}"), |name| name.as_str().to_owned())
 }

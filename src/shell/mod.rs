@@ -3,5 +3,7 @@
 //! | part | concern |
 //! |---|---|
 //! | [`inline_eval`] | whether an argument list carries code for an interpreter |
+//! | [`parse`] | shell text as a tree |
 
 pub mod inline_eval;
+pub mod parse;

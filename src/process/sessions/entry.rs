@@ -220,6 +220,7 @@ impl State {
             begin: entry.begin.clone(),
             phase: self.phase,
             backgrounded: self.backgrounded,
+            finalizing: self.finalizing,
             started_at_ms: entry.started_ms,
             pid: self.pid,
             stdin_writable: self.takes_input(&entry.begin),

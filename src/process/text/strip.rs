@@ -4,6 +4,8 @@
 //! cannot belong to it, and that character is shown. Strings other than OSC (DCS, APC) are short sequences here, so that
 //! their text can be seen.
 
+use std::ops::RangeInclusive;
+
 /// What may follow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stripper {
@@ -30,46 +32,53 @@ impl Stripper {
 
     /// Reads on. True where the character is none of a sequence and goes on to the text.
     pub(super) fn takes(&mut self, character: char) -> bool {
-        let (next, passes) = match (*self, character) {
-            (Self::Ground, _) => begins(character).map_or((Self::Ground, true), |state| (state, false)),
+        let (next, passes) = match *self {
+            Self::Ground => begins(character).map_or((Self::Ground, true), |state| (state, false)),
             // CAN and SUB abort every sequence, and go with it.
-            (_, '\x18' | '\x1a') => (Self::Ground, false),
-            (Self::Osc, '\x07' | '\u{9c}') | (Self::OscEscape, '\\') => (Self::Ground, false),
-            (Self::Osc, '\x1b') => (Self::OscEscape, false),
-            (Self::Osc, _) => (Self::Osc, false),
+            _ if matches!(character, '\x18' | '\x1a') => (Self::Ground, false),
+            Self::Osc => (string(character), false),
+            Self::OscEscape if character == '\\' => (Self::Ground, false),
             // ESC ends the string whatever follows, as on a terminal.
-            (Self::OscEscape, _) => return self.escaped(character),
-            (Self::Escape, _) => return self.escaped(character),
-            (Self::Short | Self::Csi, '\x1b' | '\u{9b}' | '\u{9d}') => {
-                (begins(character).unwrap_or_default(), false)
-            }
-            (Self::Short, ' '..='/') => (Self::Short, false),
-            (Self::Short, '0'..='~') => (Self::Ground, false),
-            (Self::Csi, ' '..='?') => (Self::Csi, false),
-            (Self::Csi, '@'..='~') => (Self::Ground, false),
-            (state, _) if character.is_control() => (state, true),
-            _ => (Self::Ground, true),
+            Self::Escape | Self::OscEscape => escaped(character),
+            Self::Short if matches!(character, ' '..='/') => (Self::Short, false),
+            Self::Csi if matches!(character, ' '..='?') => (Self::Csi, false),
+            Self::Short => inside(character, Self::Short, '0'..='~'),
+            Self::Csi => inside(character, Self::Csi, '@'..='~'),
         };
         *self = next;
         passes
     }
+}
 
-    /// The character after ESC.
-    fn escaped(&mut self, character: char) -> bool {
-        let (next, passes) = match character {
-            '\x18' | '\x1a' => (Self::Ground, false),
-            '[' => (Self::Csi, false),
-            ']' => (Self::Osc, false),
-            ' '..='/' => (Self::Short, false),
-            '0'..='~' => (Self::Ground, false),
-            _ => match begins(character) {
-                Some(state) => (state, false),
-                None if character.is_control() => (Self::Escape, true),
-                None => (Self::Ground, true),
-            },
-        };
-        *self = next;
-        passes
+/// In an OSC string.
+fn string(character: char) -> Stripper {
+    match character {
+        '\x07' | '\u{9c}' => Stripper::Ground,
+        '\x1b' => Stripper::OscEscape,
+        _ => Stripper::Osc,
+    }
+}
+
+/// The character after ESC.
+fn escaped(character: char) -> (Stripper, bool) {
+    match character {
+        '[' => (Stripper::Csi, false),
+        ']' => (Stripper::Osc, false),
+        ' '..='/' => (Stripper::Short, false),
+        _ => inside(character, Stripper::Escape, '0'..='~'),
+    }
+}
+
+/// In a sequence that goes on with some characters and ends with others. Control characters in it are passed on;
+/// anything else was never meant as a part of it.
+fn inside(character: char, state: Stripper, last: RangeInclusive<char>) -> (Stripper, bool) {
+    match character {
+        _ if last.contains(&character) => (Stripper::Ground, false),
+        _ => match begins(character) {
+            Some(other) => (other, false),
+            None if character.is_control() => (state, true),
+            None => (Stripper::Ground, true),
+        },
     }
 }
 

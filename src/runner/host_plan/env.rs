@@ -269,3 +269,134 @@ pub fn term(named: Option<&str>) -> &str {
 fn set(vars: &mut Vars, (name, value): (&str, &str)) {
     vars.insert(name.to_owned(), value.to_owned());
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn refusals_name_everything() {
+        let call =
+            pairs(&[("FOO", "1"), ("ld_preload", "x"), ("A-B", "x"), ("PATH", "/x"), ("a\u{1b}[2J", "x")]);
+        let error = host_call(&call).unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("Security Violation:"), "{text}");
+        for part in ["\n- ld_preload: ", "\n- \"A-B\" (not a portable name): ", "\n- PATH: "] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(
+            !text.contains("FOO") && !text.contains('\u{1b}') && text.ends_with("Nothing was run."),
+            "{text}"
+        );
+        assert_eq!(error.report().code, "CRL-ENV-002");
+        let many: Vec<_> = (0..1000).map(|n| (format!("LD_{n}"), String::new())).collect();
+        assert!(host_call(&many).unwrap_err().to_string().contains("and 936 more"));
+        let long = host_call(&[("-".repeat(100_000), String::new())]).unwrap_err().to_string();
+        assert!(long.len() < 1000, "{}", long.len());
+    }
+
+    #[test]
+    fn path_alone_has_its_own_words() {
+        let error = host_call(&pairs(&[("A", "1"), ("Path", "/x")])).unwrap_err();
+        assert!(error.to_string().starts_with("Security Violation: the call sets PATH"), "{error}");
+        assert_eq!(error.report().code, "CRL-ENV-001");
+        assert!(error.report().fix.contains("tools.exec.pathPrepend"));
+    }
+
+    #[test]
+    fn what_passes_is_literal() {
+        let call = pairs(&[("FOO", "$HOME"), ("PAGER", "cat"), ("TERM", "dumb")]);
+        assert_eq!(host_call(&call).unwrap(), pairs(&[("FOO", "$HOME"), ("PAGER", ""), ("TERM", "dumb")]));
+    }
+
+    #[test]
+    fn sandboxes_take_every_name_of_good_form() {
+        let plugin =
+            [("A".to_owned(), "plugin".to_owned()), ("NODE_OPTIONS".to_owned(), "x".to_owned())].into();
+        let surroundings =
+            Surroundings { plugin, sender: Some("u".to_owned()), chat: Some("c".to_owned()), subagent: true };
+        let call = pairs(&[("A", "call"), ("LD_PRELOAD", "/x.so"), ("OPENCLAW_CHANNEL_CONTEXT", "forged")]);
+        let context = r#"{"sender":{"id":"u"},"chat":{"id":"c"}}"#;
+        assert_eq!(
+            sandbox_call(&call, &surroundings).unwrap(),
+            pairs(&[
+                ("A", "plugin"),
+                ("LD_PRELOAD", "/x.so"),
+                ("OPENCLAW_CHANNEL_CONTEXT", context),
+                ("OPENCLAW_SUBAGENT_EXEC", "1"),
+            ])
+        );
+        // Without a known sender nobody is one.
+        assert_eq!(sandbox_call(&call, &Surroundings::default()).unwrap().len(), 2);
+        for (name, value) in
+            [("A-B", "x"), ("", "x"), ("1", "x"), ("A", "a\nb"), ("A", "a\0b"), ("A", "a\rb")]
+        {
+            let error = sandbox_call(&pairs(&[(name, value)]), &Surroundings::default()).unwrap_err();
+            assert_eq!(error.report().code, "CRL-ENV-003", "{name:?}");
+        }
+    }
+
+    #[test]
+    fn terminals() {
+        for (named, wanted) in [
+            (None, "xterm-256color"),
+            (Some(""), "xterm-256color"),
+            (Some("dumb"), "xterm-256color"),
+            (Some("vt100"), "vt100"),
+        ] {
+            assert_eq!(term(named), wanted);
+        }
+    }
+
+    fn refused() -> Vec<String> {
+        let prefixed = [
+            "LD_X",
+            "DYLD_X",
+            "BASH_FUNC_X",
+            "GIT_CONFIG_X",
+            "NPM_CONFIG_X",
+            "CARGO_REGISTRIES_X",
+            "TF_VAR_X",
+        ];
+        let others = [
+            "PATH",
+            "CARGO_TARGET_X86_64_LINKER",
+            "CARGO_TARGET_X86_64_RUNNER",
+            "OPENCLAW_CLI",
+            "CREEL_SHELL_SNAPSHOT",
+        ];
+        host_env::refused_names().chain(prefixed).chain(others).map(str::to_owned).collect()
+    }
+
+    proptest! {
+        /// In any case of letters, among harmless names: all that are refused are named, and none reaches the plan.
+        #[test]
+        fn no_refused_name_passes(
+            index in 0..refused().len(),
+            lower in proptest::collection::vec(any::<bool>(), 40),
+            value in "[ -~]{1,20}",
+            harmless in "[A-Z]{3}_ZZ",
+        ) {
+            let name = refused()[index].clone();
+            let name: String = name
+                .chars()
+                .zip(lower.iter().cycle())
+                .map(|(c, lower)| if *lower { c.to_ascii_lowercase() } else { c })
+                .collect();
+            let call = vec![(harmless, "v".to_owned()), (name.clone(), value)];
+            let Err(EnvError::Blocked(blocked)) = host_call(&call) else {
+                return Err(TestCaseError::fail(name));
+            };
+            prop_assert_eq!(blocked.len(), 1);
+            prop_assert_eq!(&blocked[0].0, &name);
+            let vars = layered(&Vars::new(), &call[1..], &Vars::new(), "/", false);
+            prop_assert!(vars.get(&name).is_none_or(|value| name == "OPENCLAW_CLI" && value == "1"));
+        }
+    }
+}

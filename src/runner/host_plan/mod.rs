@@ -18,6 +18,9 @@ mod login_path;
 mod path;
 mod probe;
 mod shell;
+mod snapshot;
+#[cfg(test)]
+mod tests;
 mod wrap;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +28,7 @@ use std::path::{Path, PathBuf};
 pub use env::{EnvError, Surroundings, Vars, host_call, sandbox_call, term};
 
 use self::shell::{Family, Shell};
+use self::snapshot::Wanted;
 use super::Plan;
 use crate::approvals::{Command, Permit};
 
@@ -76,6 +80,7 @@ pub struct HostSetting {
 #[derive(Debug, Clone, Default)]
 pub struct HostProbes {
     login: login_path::LoginPath,
+    snapshots: snapshot::Snapshots,
 }
 
 impl std::fmt::Debug for HostSide<'_> {
@@ -100,6 +105,14 @@ impl std::fmt::Debug for HostSetting {
     }
 }
 
+impl HostProbes {
+    async fn snapshot(&self, shell: &Shell, side: &HostSide<'_>, call: &HostCall<'_>) -> Option<String> {
+        let home = side.home.filter(|_| !call.exact)?;
+        let (gateway, state, cwd) = (side.env, side.state, call.workdir);
+        self.snapshots.get(&Wanted { shell, gateway, home, state, cwd }).await
+    }
+}
+
 impl HostSetting {
     /// Looks up what a plan needs. Nothing here fails: a login shell that does not answer and a snapshot that cannot be
     /// had leave the command without them.
@@ -115,14 +128,15 @@ impl HostSetting {
             Shell::choose(side.env.get("SHELL").map(String::as_str), |name| found(gateway_path, name));
         let (lowest, refused) = env::lowest(side.env, call.store);
         let prepend = path::prepend(side.path_prepend, side.home);
+        let (login, snapshot) = tokio::join!(probes.login.get(side.env), probes.snapshot(&shell, side, call));
         let setting = Self {
+            path: path::without(&path::merge(login, gateway_path), &prepend),
             shell,
             lowest,
             above: call.surroundings.vars(),
-            path: path::without(&path::merge(probes.login.get(side.env).await, gateway_path), &prepend),
             prepend,
             gateway: side.env.clone(),
-            snapshot: None,
+            snapshot,
             workdir: call.workdir.to_string_lossy().into_owned(),
         };
         let warning = |(name, why): (String, _)| {

@@ -33,8 +33,11 @@ pub(super) const SAFE: &[&str] = &[
     "VOLTA_HOME",
 ];
 
-/// Puts the directories of [`PATH_CARRIER`] before PATH. One variable less than it takes to do it with a copy.
+/// Puts the directories of [`PATH_CARRIER`] before PATH.
 const PREPEND: &str = "PATH=$OPENCLAW_PREPEND_PATH${PATH:+:$PATH};export PATH;unset OPENCLAW_PREPEND_PATH;";
+/// The same behind a snapshot, which may have given the builtins' names another meaning.
+const PREPEND_LATE: &str =
+    "PATH=$OPENCLAW_PREPEND_PATH${PATH:+:$PATH};builtin export PATH;builtin unset OPENCLAW_PREPEND_PATH;";
 
 /// The argv of a command's text.
 pub(super) fn plain(shell: &Shell, prepend: bool, text: &str) -> Vec<String> {
@@ -67,12 +70,8 @@ pub(super) fn behind_snapshot(
         }
     }
     let aliases = if shell.family == Family::Bash { "shopt -s expand_aliases;" } else { "" };
-    // A function of the snapshot may bear the name of a builtin, and an alias is looked for in evaluated text.
-    let path = if prepend {
-        "PATH=$OPENCLAW_PREPEND_PATH${PATH:+:$PATH};builtin export PATH;builtin unset OPENCLAW_PREPEND_PATH;"
-    } else {
-        ""
-    };
+    let path = if prepend { PREPEND_LATE } else { "" };
+    // In evaluated text aliases are looked for, hence the backslash.
     let script = format!(
         "{aliases}{save}if [ -r \"$CREEL_SHELL_SNAPSHOT\" ];then . \"$CREEL_SHELL_SNAPSHOT\" >/dev/null 2>&1;fi;\
          builtin unset CREEL_SHELL_SNAPSHOT;{restore}{path}builtin eval \"\\builtin shift;$1\""

@@ -1,14 +1,8 @@
 //! Input on its way to a session (spec `exec.md` §7.7).
 
-use std::time::Duration;
-
 use super::Reply;
 use super::desk::{self, Desk};
 use crate::process::record::View;
-
-/// How long a session may take to accept one request's input. A program that reads nothing behind a full pipe takes
-/// none.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sends bytes, and ends the input. Done when they are on their way in order.
 pub(super) async fn deliver(desk: &Desk<'_>, view: &View, data: Vec<u8>, eof: bool) -> Result<(), Reply> {
@@ -22,12 +16,6 @@ pub(super) async fn deliver(desk: &Desk<'_>, view: &View, data: Vec<u8>, eof: bo
                 Err(desk::trouble("write to", id, &error))
             }
         },
-        () = tokio::time::sleep(PATIENCE) => Err(Reply::failed(format!(
-            "Session {} did not take all of the input within {} s: its program reads no more for now. What it has taken \
-             stays taken.",
-            desk::told(id),
-            PATIENCE.as_secs(),
-        ))),
         () = desk.cancel.cancelled() => Err(Reply::failed(format!(
             "The call was cancelled; session {} may have taken a part of the input.",
             desk::told(id),

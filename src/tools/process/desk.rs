@@ -1,13 +1,12 @@
 //! What every action works with: the sessions of one agent. Those of others do not exist here (design §1, `process`
 //! scope).
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use tokio_util::sync::CancellationToken;
 
 use super::{Polls, Reply};
 use crate::process::record::{Phase, SessionId, View};
 use crate::process::sessions::{ProcessError, Sessions};
+pub(super) use crate::process::store::now_ms;
 use crate::process::{name, shorten};
 use crate::session::AgentId;
 use crate::shown;
@@ -74,6 +73,7 @@ impl Desk<'_> {
     /// A running session, or the refusal of the actions that need one.
     pub(super) fn active(&self, id: &SessionId) -> Result<View, Reply> {
         match self.find(id) {
+            Found::Running(view) if view.finalizing => Err(finalizing(id)),
             Found::Running(view) => Ok(view),
             Found::Foreground => Err(not_backgrounded(id)),
             Found::Nothing | Found::Finished(_) => {
@@ -96,6 +96,11 @@ impl Desk<'_> {
     }
 }
 
+/// Its end is being stored: nothing can be done with it for a moment.
+pub(super) fn finalizing(id: &SessionId) -> Reply {
+    Reply::failed(format!("Session {} is finalizing.", told(id)))
+}
+
 fn not_backgrounded(id: &SessionId) -> Reply {
     Reply::failed(format!("Session {} is not backgrounded.", told(id)))
 }
@@ -116,16 +121,13 @@ pub(super) fn told(id: &SessionId) -> String {
 
 /// A failure of the table itself.
 pub(super) fn trouble(doing: &str, id: &SessionId, error: &ProcessError) -> Reply {
-    Reply::failed(format!("Unable to {doing} session {}: {}", told(id), shown::one_line(&error.to_string())))
+    if let ProcessError::Finalizing { .. } = error {
+        return finalizing(id);
+    }
+    Reply::failed(format!("Unable to {doing} session {}: {}.", told(id), shown::one_line(&error.to_string())))
 }
 
 /// The label of a session.
 pub(super) fn label(view: &View) -> Option<String> {
     name::derived(&view.begin.command)
-}
-
-/// Milliseconds since the epoch.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use super::Reply;
 use super::desk::{self, Desk};
-use super::replay;
 use crate::process::record::View;
 use crate::process::screen::{Screen, Size};
+use crate::process::sessions::Piece;
 
 /// Bytes of the output's end that a screen is drawn from. Should a program have made drawing them too much work, the
 /// next fewer are taken: what a screen shows depends on what came last.
@@ -14,6 +14,9 @@ const WINDOWS: &[u64] = &[1 << 20, 64 << 10, 4 << 10];
 
 /// Cells that may be touched for one window: a fraction of a second.
 const BUDGET: u64 = 60_000_000;
+
+/// Bytes of one piece.
+const PIECE: usize = 64 << 10;
 
 /// A screen that follows the output.
 #[derive(Debug)]
@@ -60,9 +63,9 @@ impl Eyes {
 
     /// Draws the next piece of output: how much work that was, or `None` where there is nothing new.
     pub(super) async fn look(&mut self, desk: &Desk<'_>, view: &View) -> Result<Option<u64>, Reply> {
-        let pieces = desk.sessions.raw(&view.id, self.at, replay::PIECE);
+        let pieces = desk.sessions.raw(&view.id, self.at, PIECE);
         let pieces = pieces.map_err(|error| desk::trouble("read", &view.id, &error))?;
-        let Some(next) = pieces.last().map(|last| replay::end(last.seq, last.data.len())) else {
+        let Some(next) = pieces.last().map(end) else {
             return Ok(None);
         };
         let from = pieces.first().map_or(self.at, |first| first.seq);
@@ -96,6 +99,11 @@ impl Eyes {
     pub(super) fn partial(&self) -> bool {
         self.partial
     }
+}
+
+/// The position behind a piece.
+fn end(piece: &Piece) -> u64 {
+    piece.seq.saturating_add(u64::try_from(piece.data.len()).unwrap_or(u64::MAX))
 }
 
 fn feed(screen: &mut Screen, bytes: &[u8], piped: bool) -> u64 {

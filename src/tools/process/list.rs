@@ -6,10 +6,11 @@ use super::Reply;
 use super::desk::{self, Desk};
 use super::reply;
 use crate::process::duration::compact;
-use crate::process::ending::{Ending, ExitReason};
+use crate::process::ending::Ending;
 use crate::process::record::View;
 use crate::process::said::{self, IdleThreshold};
 use crate::process::shorten;
+use crate::runner::Death;
 use crate::shown;
 
 /// Characters of a session's end of output.
@@ -53,9 +54,9 @@ fn entry(desk: &Desk<'_>, view: &View, now_ms: u64) -> Value {
 /// One line of the list.
 fn line(view: &View, now_ms: u64, threshold: IdleThreshold) -> String {
     let ending = view.end.as_ref().map(Ending::of);
-    let limit = match ending.as_ref().map(|ending| ending.reason) {
-        Some(ExitReason::OverallTimeout) => " [overall-timeout]",
-        Some(ExitReason::NoOutputTimeout) => " [no-output-timeout]",
+    let limit = match ending.as_ref().map(|ending| ending.death) {
+        Some(Death::Timeout) => " [overall-timeout]",
+        Some(Death::NoOutputTimeout) => " [no-output-timeout]",
         _ => "",
     };
     let waits = if said::waits_for_input(view, now_ms, threshold) { " [input-wait]" } else { "" };
@@ -81,7 +82,6 @@ mod tests {
 
     use super::*;
     use crate::process::fixture;
-    use crate::runner::Death;
 
     #[test]
     fn lines() {

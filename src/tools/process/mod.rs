@@ -8,7 +8,7 @@
 //! | `polls` | what is remembered between polls |
 //! | `notes` | notes before and after an output |
 //! | `deliver` | input on its way |
-//! | `replay`, `eyes` | the output that is kept, and the screen that it draws |
+//! | `eyes` | the screen that the output draws |
 //! | the others | one action each |
 
 mod clear;
@@ -24,7 +24,6 @@ mod paste;
 mod poll;
 mod polls;
 mod remove;
-mod replay;
 mod reply;
 mod screen;
 mod send_keys;
@@ -93,7 +92,7 @@ async fn run(desk: &Desk<'_>, params: Params) -> Result<Reply, Reply> {
         Action::Submit => submit::run(desk, &id).await,
         Action::Paste => paste::run(desk, &id, params).await,
         Action::Kill => kill::run(desk, &id).await,
-        Action::Clear => clear::run(desk, &id).await,
+        Action::Clear => clear::run(desk, &id),
         Action::Remove => remove::run(desk, &id).await,
         Action::Screen => screen::run(desk, &id).await,
         Action::Wait => wait::run(desk, &id, &params).await,

@@ -12,12 +12,10 @@ pub(super) async fn run(desk: &Desk<'_>, id: &SessionId, params: Params) -> Resu
     let (text, bracketed) = (params.text.unwrap_or_default(), params.bracketed.unwrap_or(true));
     let paste = keys::paste(&text, bracketed).map_err(|error| Reply::failed(error.to_string()))?;
     deliver(desk, &view, paste.bytes, false).await?;
-    let mut told = format!("Pasted {} chars to session {}.", paste.chars, desk::told(id));
-    if paste.neutralised > 0 {
-        told += &format!(
-            "\nWarnings:\n- {} end marker(s) of a paste in the text were made harmless.",
-            paste.neutralised
-        );
-    }
-    Ok(sent(&view, told))
+    let told = format!("Pasted {} chars to session {}.", paste.chars, desk::told(id));
+    let warning = match paste.neutralised {
+        0 => String::new(),
+        count => format!("\nWarnings:\n- {count} end marker(s) of a paste in the text were made harmless."),
+    };
+    Ok(sent(&view, told + &warning))
 }

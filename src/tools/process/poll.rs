@@ -20,21 +20,20 @@ const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(desk: &Desk<'_>, id: &SessionId, params: &Params) -> Result<Reply, Reply> {
     desk.any(id)?;
-    let taken = match desk.polls.again(id, desk.call) {
-        Some(taken) => taken,
-        None => {
-            await_news(desk, id, params.timeout).await;
-            if desk.cancel.is_cancelled() {
-                return Err(Reply::failed("The call was cancelled; no output was taken."));
-            }
-            take(desk, id)?
+    let taken = if let Some(taken) = desk.polls.again(id, desk.call) {
+        taken
+    } else {
+        await_news(desk, id, params.timeout).await;
+        if desk.cancel.is_cancelled() {
+            return Err(Reply::failed("The call was cancelled; no output was taken."));
         }
+        take(desk, id)?
     };
     // Its end is recorded after its last output: seen in this order, nothing printed is missing from the answer that
     // tells the end.
     let view = desk.any(id)?;
     let rest = if desk::over(&view) { take_rest(desk, id)? } else { Taken::default() };
-    let taken = taken.and(rest);
+    let taken = taken.and(&rest);
     desk.polls.keep(id, desk.call, &taken);
     Ok(answer(desk, &view, &taken))
 }
@@ -76,13 +75,21 @@ fn answer(desk: &Desk<'_>, view: &View, taken: &Taken) -> Reply {
     match &view.end {
         None => running(desk, view, &begun, !new.is_empty() || taken.dropped),
         Some(end) => {
-            desk.polls.tell_end(&view.id);
+            told_end(desk, &view.id);
             let ending = Ending::of(end);
             let text = format!("{begun}\n\n{}", said::exit_line(&ending));
             Reply::new(text, ending.polled().as_str()).about(view).account(view, &ending)
         }
     }
     .with("aggregated", aggregated)
+}
+
+/// The end is told here: the notice that waits for the conversation would tell it again (spec `exec.md` §12.1).
+fn told_end(desk: &Desk<'_>, id: &SessionId) {
+    desk.polls.reset(id);
+    if let Err(error) = desk.sessions.events().withdraw(&format!("exec:{id}")) {
+        tracing::warn!(%error, session = %id, "a notice that is not needed any more stays");
+    }
 }
 
 fn running(desk: &Desk<'_>, view: &View, begun: &str, brought: bool) -> Reply {

@@ -30,8 +30,6 @@ struct Memory {
     empty: Option<usize>,
     /// What the last poll took away, and for which call.
     given: Option<(String, Taken)>,
-    /// A poll has told the end.
-    told_end: bool,
 }
 
 /// What a poll took away.
@@ -45,7 +43,7 @@ pub(super) struct Taken {
 
 impl Taken {
     /// With what came after it.
-    pub(super) fn and(mut self, rest: Self) -> Self {
+    pub(super) fn and(mut self, rest: &Self) -> Self {
         self.text += &rest.text;
         self.dropped |= rest.dropped;
         self
@@ -61,19 +59,6 @@ impl Polls {
     /// How long a session must be silent to count as waiting for input.
     pub fn threshold(&self) -> IdleThreshold {
         self.threshold
-    }
-
-    /// Whether a poll has told the end of a session: its notice is then not needed any more (spec `exec.md` §12.1).
-    pub fn told_end(&self, id: &SessionId) -> bool {
-        self.lock().get(id).is_some_and(|memory| memory.told_end)
-    }
-
-    /// Notes that a poll tells the end.
-    pub(super) fn tell_end(&self, id: &SessionId) {
-        let mut memory = self.lock();
-        let entry = memory.entry(id.clone()).or_default();
-        entry.told_end = true;
-        entry.empty = None;
     }
 
     /// Notes whether a poll of a running session brought something, and says when to look again, in milliseconds.

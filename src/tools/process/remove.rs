@@ -6,6 +6,9 @@ use crate::process::record::SessionId;
 
 pub(super) async fn run(desk: &Desk<'_>, id: &SessionId) -> Result<Reply, Reply> {
     let view = desk.any(id)?;
+    if view.finalizing {
+        return Err(desk::finalizing(id));
+    }
     desk.sessions.remove(id).await.map_err(|error| desk::trouble("remove", id, &error))?;
     desk.polls.forget(id);
     let told = desk::told(id);

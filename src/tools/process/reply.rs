@@ -58,7 +58,7 @@ impl Reply {
     pub(super) fn exit(self, ending: &Ending) -> Self {
         self.maybe("exitCode", ending.code)
             .maybe("exitSignal", ending.signal.clone())
-            .with("exitReason", json(&ending.reason))
+            .with("exitReason", ending.reason)
             .with("timedOut", ending.timed_out())
             .with("noOutputTimedOut", ending.silent())
             .with("cause", json(&ending.death))
@@ -68,7 +68,7 @@ impl Reply {
     pub(super) fn account(self, view: &View, ending: &Ending) -> Self {
         let failure = ending.failure.filter(|_| !ending.stopped);
         let ended = view.end.as_ref().map(|end| end.at_ms.saturating_sub(view.started_at_ms));
-        self.exit(ending).maybe("failureKind", failure.map(|kind| json(&kind))).maybe("durationMs", ended)
+        self.exit(ending).maybe("failureKind", failure).maybe("durationMs", ended)
     }
 
     /// The fields alone.

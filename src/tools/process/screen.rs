@@ -41,17 +41,13 @@ fn legend(view: &View, seen: &drawn::View, partial: bool) -> String {
     let drawn::View { columns, cursor, title, .. } = seen;
     let kind = if view.begin.tty.is_some() { "Terminal" } else { "Output on pipes, drawn as a terminal" };
     let hidden = if cursor.visible { "" } else { " (hidden)" };
-    let mut text = format!(
-        "[{kind} of {columns} columns and {} rows; cursor in row {}, column {}{hidden}, counted from 0",
+    let title = title.as_ref().map(|title| format!("; title {}", shown::one_line(title))).unwrap_or_default();
+    let partial = if partial { "; drawn from the end of the output alone" } else { "" };
+    format!(
+        "[{kind} of {columns} columns and {} rows; cursor in row {}, column {}{hidden}, counted from \
+         0{title}{partial}.]",
         seen.rows.len(),
         cursor.row,
         cursor.column,
-    );
-    if let Some(title) = title {
-        text += &format!("; title {}", shown::one_line(title));
-    }
-    if partial {
-        text += "; drawn from the end of the output alone";
-    }
-    text + ".]"
+    )
 }
