@@ -341,7 +341,7 @@ impl<'n> Walk<'_, 'n> {
     /// The first word is the target; the grammar puts arguments that follow behind it.
     fn redirect(&mut self, node: Node<'n>) -> Result<(), CannotSay> {
         let mut cursor = node.walk();
-        let words: Vec<_> = node.children(&mut cursor).filter(|child| child.is_named()).collect();
+        let words: Vec<_> = node.children(&mut cursor).filter(Node::is_named).collect();
         let words = words.into_iter().filter(|child| child.kind() != "file_descriptor");
         for (at, child) in words.enumerate() {
             if !WORDS.contains(&child.kind()) {
