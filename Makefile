@@ -36,6 +36,7 @@ lint: ## Check formatting and lints, for both binaries
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --no-default-features --bin creel-init -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
 
 audit: ## Check licences, sources, bans and advisories of the dependencies
 	bash .ci/audit

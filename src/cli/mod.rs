@@ -4,15 +4,19 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod engine;
+pub mod events;
 pub mod exec;
 pub mod explain;
 pub mod images;
 pub mod keeper;
 mod paint;
 mod print;
+pub mod process;
 mod prove;
 pub mod sandbox;
 pub mod security;
+pub mod session;
+pub mod tool;
 pub mod tools;
 
 use std::io::Write as _;
@@ -41,6 +45,19 @@ enum Command {
     /// The exit status is the command's own; 124 when its time limit ended it, 125 when creel failed, 126 and 127
     /// when it could not be executed or found, 128 and the signal's number when a signal ended it.
     Exec(Box<exec::Args>),
+    /// Call a tool as an agent does: JSON in, JSON out.
+    ///
+    /// The exit status is 0 where the tool gave a result, whatever it says; 1 where it threw, as {"error": ...}; 125 when
+    /// creel failed.
+    Tool(tool::Args),
+    /// See and steer the commands in the background, those of every agent.
+    ///
+    /// The exit status is 0 when it was done, 1 when the session does not allow it, 125 when creel failed.
+    Process(process::Args),
+    /// Show what conversations should hear of: ends of commands, notices, denials.
+    Events(events::Args),
+    /// Show and change what a conversation has chosen for its commands.
+    Session(session::Args),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
     /// Explain, list, recreate, stop and prune the sandboxes of this installation.
@@ -58,7 +75,7 @@ enum Command {
     Tools(tools::Args),
     /// Build, list and pull sandbox images; building needs no registry.
     Images(ImagesArgs),
-    /// Keep pools of ready sandboxes filled; creel starts it by itself where the configuration wants a pool.
+    /// Hold sessions of commands and keep pools of sandboxes filled; creel starts it by itself.
     Keeper(keeper::Args),
     /// The container engine: status, up, down, proxy.
     Engine(engine::Args),
@@ -121,6 +138,13 @@ pub fn main() -> ExitCode {
     let code = runtime.block_on(async {
         match cli.command {
             Command::Exec(args) => ExitCode::from(Box::pin(exec::run(*args)).await),
+            Command::Tool(args) => ExitCode::from(Box::pin(tool::run(args)).await),
+            Command::Process(args) => Box::pin(process::run(args)).await,
+            Command::Events(args) => {
+                let json = args.json();
+                status(Box::pin(events::run(args)).await, json)
+            }
+            Command::Session(args) => status(session::run(&args), args.json()),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),
@@ -138,7 +162,10 @@ pub fn main() -> ExitCode {
                 };
                 status(done, json)
             }
-            Command::Keeper(args) => status(Box::pin(keeper::run(args)).await, false),
+            Command::Keeper(args) => {
+                let json = args.json();
+                status(Box::pin(keeper::run(args)).await, json)
+            }
             Command::Engine(args) => engine::run(args).await,
         }
     });

@@ -38,6 +38,7 @@ use crate::engine::{ContainerId, Engine};
 use crate::error::Failure;
 use crate::runner::{self, Link, Options, Road, Running, Setting, Transport};
 use crate::sandbox::{InUse, Layout, Ready, SandboxError, SandboxName, Sandboxes};
+use crate::wire::CommandId;
 
 /// A sandbox that is running, proven and leased: nobody prunes or replaces it while this value lives.
 #[derive(Debug)]
@@ -123,6 +124,19 @@ impl Sandbox {
         let permit =
             Permit::sandbox(&self.session, call.command.clone(), call.workdir.clone(), call.env.clone());
         match runner::start(&permit, &self.setting, &call.options, &self.road()).await {
+            Ok(running) => Ok(running),
+            Err(error) => Err(self.told(error).await),
+        }
+    }
+
+    /// As [`Self::start`], under an id that was recorded before, for any session that shares the sandbox.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::exec`].
+    pub async fn start_as(&self, id: CommandId, session: &str, call: &Call) -> Result<Running, Failure> {
+        let permit = Permit::sandbox(session, call.command.clone(), call.workdir.clone(), call.env.clone());
+        match runner::start_as(id, &permit, &self.setting, &call.options, &self.road()).await {
             Ok(running) => Ok(running),
             Err(error) => Err(self.told(error).await),
         }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Owners, Preview, Sandbox, assemble};
+use crate::config::{Config, Places};
 use crate::error::Failure;
 use crate::session::Stamp;
+use crate::state::StateDir;
 
 /// Looks a variable of the environment up.
 pub(super) type Var = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -188,6 +190,20 @@ impl SandboxOptions {
     /// When the configuration cannot be read or is not sound.
     pub fn is_sandboxed(&self) -> Result<bool, Failure> {
         assemble::is_sandboxed(self)
+    }
+
+    /// The state directory, the configuration that is meant, and the places that its paths are relative to.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read or is not sound.
+    pub fn configuration(&self) -> Result<(StateDir, Config, Places), Failure> {
+        assemble::load(self)
+    }
+
+    /// A variable, from where this looks variables up.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        (self.var)(name)
     }
 
     /// What [`Self::open`] would ask an engine for. Nothing is written, made or asked.

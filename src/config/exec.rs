@@ -32,7 +32,7 @@ const APPLY_PATCH_KEYS: &[&str] = &["enabled", "workspaceOnly", "allowModels"];
 pub const DEFAULT_TIMEOUT_S: u64 = 1800;
 
 /// Where commands run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecHost {
     /// In the sandbox where one is active, else beside the gateway.
@@ -47,7 +47,7 @@ pub enum ExecHost {
 }
 
 /// How much a host execution is trusted; ordered, the least trusted first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Security {
     /// Nothing runs.
@@ -59,7 +59,7 @@ pub enum Security {
 }
 
 /// When a person is asked; ordered, the least often first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {
     /// Never.
@@ -71,7 +71,7 @@ pub enum Ask {
 }
 
 /// The one-word policy that stands for a pair of security and ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecMode {
     /// Nothing runs.
@@ -131,6 +131,10 @@ pub struct ExecLayer {
     pub node: Option<Set<String>>,
     pub timeout_s: Option<Set<u64>>,
     pub background_ms: Option<Set<u64>>,
+    pub cleanup_ms: Option<Set<u64>>,
+    pub notify_on_exit: Option<Set<bool>>,
+    pub notify_empty_success: Option<Set<bool>>,
+    pub running_notice_ms: Option<Set<u64>>,
     pub path_prepend: Option<Set<Vec<String>>>,
     pub strict_inline_eval: Option<Set<bool>>,
 }
@@ -149,6 +153,10 @@ impl ExecLayer {
             node: block.word("node"),
             timeout_s: timeout(block),
             background_ms: block.whole("backgroundMs", 1),
+            cleanup_ms: block.whole("cleanupMs", 1),
+            notify_on_exit: block.flag("notifyOnExit"),
+            notify_empty_success: block.flag("notifyOnExitEmptySuccess"),
+            running_notice_ms: block.whole("approvalRunningNoticeMs", 0),
             path_prepend: path_prepend(block),
             strict_inline_eval: block.flag("strictInlineEval"),
         };
@@ -225,6 +233,14 @@ pub struct ResolvedExec {
     pub timeout_s: u64,
     /// Milliseconds until a foreground command goes on in the background.
     pub background_ms: u64,
+    /// Milliseconds that the record of a finished background command is kept.
+    pub cleanup_ms: u64,
+    /// A notice follows the end of a background command.
+    pub notify_on_exit: bool,
+    /// One follows even where it succeeded and printed nothing.
+    pub notify_empty_success: bool,
+    /// Milliseconds until an approved command that still runs is told of; 0 is never.
+    pub running_notice_ms: u64,
     /// Directories before PATH, as written: `~` is the guest's or the host's home where the command runs.
     pub path_prepend: Vec<String>,
     /// Inline evaluation needs approval.
@@ -234,6 +250,11 @@ pub struct ResolvedExec {
 impl ResolvedExec {
     /// The agent's values over the global ones; the policy keys as one layer (spec `exec.md` §14.2).
     pub fn merge(global: &ExecLayer, agent: Option<&ExecLayer>) -> Self {
+        Self::merge_in(global, agent, &ExecEnv::default())
+    }
+
+    /// As [`Self::merge`], with what the gateway's environment says where no key is written (spec `exec.md` §14.3).
+    pub fn merge_in(global: &ExecLayer, agent: Option<&ExecLayer>, env: &ExecEnv) -> Self {
         let none = ExecLayer::default();
         let agent = agent.unwrap_or(&none);
         // A mode replaces the inherited pair, a pair an inherited mode.
@@ -253,7 +274,19 @@ impl ResolvedExec {
             timeout_s: value(agent.timeout_s.as_ref().or(global.timeout_s.as_ref()))
                 .unwrap_or(DEFAULT_TIMEOUT_S),
             background_ms: value(agent.background_ms.as_ref().or(global.background_ms.as_ref()))
-                .map_or(10_000, |ms| ms.clamp(10, 120_000)),
+                .or(env.yield_ms)
+                .map_or(10_000, clamp_yield),
+            cleanup_ms: value(agent.cleanup_ms.as_ref().or(global.cleanup_ms.as_ref()))
+                .or(env.ttl_ms)
+                .map_or(1_800_000, |ms| ms.clamp(60_000, 10_800_000)),
+            notify_on_exit: value(agent.notify_on_exit.as_ref().or(global.notify_on_exit.as_ref()))
+                .unwrap_or(true),
+            notify_empty_success: value(
+                agent.notify_empty_success.as_ref().or(global.notify_empty_success.as_ref()),
+            )
+            .unwrap_or_default(),
+            running_notice_ms: value(agent.running_notice_ms.as_ref().or(global.running_notice_ms.as_ref()))
+                .unwrap_or(10_000),
             path_prepend: value(agent.path_prepend.as_ref().or(global.path_prepend.as_ref()))
                 .unwrap_or_default(),
             strict_inline_eval: value(
@@ -261,5 +294,114 @@ impl ResolvedExec {
             )
             .unwrap_or_default(),
         }
+    }
+}
+
+/// Milliseconds until a command goes on in the background, within what is accepted anywhere: 10 ms to 2 min.
+pub fn clamp_yield(ms: u64) -> u64 {
+    ms.clamp(10, 120_000)
+}
+
+/// What the gateway's own environment says (spec `exec.md` §6.2, §14.3). Keys of the configuration are stronger; what is
+/// no whole number counts as unset.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecEnv {
+    /// `OPENCLAW_BASH_YIELD_MS`.
+    pub yield_ms: Option<u64>,
+    /// `OPENCLAW_BASH_JOB_TTL_MS`.
+    pub ttl_ms: Option<u64>,
+    /// `OPENCLAW_BASH_MAX_OUTPUT_CHARS`.
+    pub max_output: Option<u64>,
+    /// `OPENCLAW_BASH_PENDING_MAX_OUTPUT_CHARS`.
+    pub max_pending: Option<u64>,
+}
+
+impl ExecEnv {
+    /// Reads the variables; each has an older name, which counts where the newer one is not set.
+    pub fn read(var: &dyn Fn(&str) -> Option<String>) -> Self {
+        let number = |name: &str| {
+            let text = var(&format!("OPENCLAW_BASH_{name}")).or_else(|| var(&format!("PI_BASH_{name}")))?;
+            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| text.parse().ok()).flatten()
+        };
+        Self {
+            yield_ms: number("YIELD_MS"),
+            ttl_ms: number("JOB_TTL_MS"),
+            max_output: number("MAX_OUTPUT_CHARS"),
+            max_pending: number("PENDING_MAX_OUTPUT_CHARS"),
+        }
+    }
+
+    /// Most characters of the aggregate.
+    pub fn aggregate_cap(&self) -> usize {
+        cap(self.max_output, 200_000)
+    }
+
+    /// Most characters that wait for a poll, of each stream; never more than the aggregate has.
+    pub fn pending_cap(&self) -> usize {
+        cap(self.max_pending, 30_000).min(self.aggregate_cap())
+    }
+}
+
+fn cap(set: Option<u64>, default: usize) -> usize {
+    set.map_or(default, |set| usize::try_from(set).unwrap_or(usize::MAX).clamp(1000, 200_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> ExecEnv {
+        let find =
+            |name: &str| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        ExecEnv::read(&find)
+    }
+
+    #[test]
+    fn variables_are_strict_whole_numbers() {
+        for (text, wanted) in [
+            ("1500", Some(1500)),
+            ("", None),
+            (" 5", None),
+            ("1e3", None),
+            ("-1", None),
+            ("+5", None),
+            ("0x10", None),
+        ] {
+            assert_eq!(env(&[("OPENCLAW_BASH_YIELD_MS", text)]).yield_ms, wanted, "{text:?}");
+        }
+        assert_eq!(env(&[("PI_BASH_JOB_TTL_MS", "7")]).ttl_ms, Some(7));
+        let both = env(&[("PI_BASH_YIELD_MS", "7"), ("OPENCLAW_BASH_YIELD_MS", "x")]);
+        assert_eq!(both.yield_ms, None, "a newer name that is malformed is not passed over");
+    }
+
+    #[test]
+    fn caps() {
+        let of = |output: &str, pending: &str| {
+            let env = env(&[
+                ("OPENCLAW_BASH_MAX_OUTPUT_CHARS", output),
+                ("OPENCLAW_BASH_PENDING_MAX_OUTPUT_CHARS", pending),
+            ]);
+            (env.aggregate_cap(), env.pending_cap())
+        };
+        assert_eq!(of("", ""), (200_000, 30_000));
+        assert_eq!(of("5000", ""), (5000, 5000));
+        assert_eq!(of("1", "1"), (1000, 1000));
+        assert_eq!(of("999999999999", "99999999"), (200_000, 200_000));
+    }
+
+    #[test]
+    fn keys_are_stronger_than_variables() {
+        let set = |value: u64| Some(Set { value, key: String::new() });
+        let env = env(&[("OPENCLAW_BASH_YIELD_MS", "3"), ("OPENCLAW_BASH_JOB_TTL_MS", "5")]);
+        let none = ExecLayer::default();
+        let merged = ResolvedExec::merge_in(&none, None, &env);
+        assert_eq!((merged.background_ms, merged.cleanup_ms), (10, 60_000));
+        let global = ExecLayer { background_ms: set(500), cleanup_ms: set(99_999_999), ..none.clone() };
+        let merged = ResolvedExec::merge_in(&global, None, &env);
+        assert_eq!((merged.background_ms, merged.cleanup_ms), (500, 10_800_000));
+        assert!(merged.notify_on_exit && !merged.notify_empty_success && merged.running_notice_ms == 10_000);
     }
 }

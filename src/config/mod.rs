@@ -85,6 +85,7 @@ pub struct Config {
     document: Arc<Document>,
     defaults: sandbox::SandboxLayer,
     default_workspace: Option<reader::Set<String>>,
+    elevated_default: Option<reader::Set<policy::Level>>,
     exec: exec::ExecLayer,
     tools: policy::Scope,
     empty_allow_is_all: bool,
@@ -119,6 +120,7 @@ impl Config {
         let config = (
             defaults.as_ref().and_then(sandbox::SandboxLayer::read).unwrap_or_default(),
             defaults.as_ref().and_then(|defaults| defaults.text("workspace")),
+            defaults.as_ref().and_then(tools::elevated_default),
             tools.as_ref().and_then(exec::ExecLayer::read).unwrap_or_default(),
             blocks.as_ref().map(|agents| agents::read(agents, empty_is_all)).unwrap_or_default(),
             blocks.as_ref().is_some_and(agents::explicit_ownership),
@@ -126,11 +128,12 @@ impl Config {
         let global_sessions = root.as_ref().is_some_and(global_sessions);
         let channels = root.as_ref().map(channels).unwrap_or_default();
         reader.finish()?;
-        let (defaults, default_workspace, exec, agents, explicit_ownership) = config;
+        let (defaults, default_workspace, elevated_default, exec, agents, explicit_ownership) = config;
         Ok(Self {
             document: Arc::new(document),
             defaults,
             default_workspace,
+            elevated_default,
             exec,
             tools: global,
             empty_allow_is_all: empty_is_all,
@@ -236,6 +239,16 @@ impl Config {
     /// The exec settings that hold for an agent.
     pub fn exec(&self, id: &AgentId) -> ResolvedExec {
         ResolvedExec::merge(&self.exec, self.agent(id).map(|agent| &agent.exec))
+    }
+
+    /// The exec settings that hold for an agent, with what the gateway's environment says where nothing is written.
+    pub fn exec_in(&self, id: &AgentId, env: &exec::ExecEnv) -> ResolvedExec {
+        ResolvedExec::merge_in(&self.exec, self.agent(id).map(|agent| &agent.exec), env)
+    }
+
+    /// `agents.defaults.elevatedDefault`, where it is written.
+    pub fn elevated_default(&self) -> Option<policy::Level> {
+        self.elevated_default.as_ref().map(|set| set.value)
     }
 
     /// The blocks `tools.exec`, global and of an agent, as they were written.

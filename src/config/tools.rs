@@ -5,7 +5,7 @@
 use super::reader::{Block, Set, nearest};
 use crate::policy::elevated::AllowFrom;
 use crate::policy::{
-    ElevatedScope, Entry, List, Lists, Profile, ProfileSet, ProviderScope, Scope, SenderScope,
+    ElevatedScope, Entry, Level, List, Lists, Profile, ProfileSet, ProviderScope, Scope, SenderScope,
 };
 
 /// The key that gives empty allow lists and unknown profiles upstream's meaning: no restriction.
@@ -122,6 +122,17 @@ impl Reading {
 fn list(set: Set<Vec<Set<String>>>) -> List {
     let entries = set.value.into_iter().map(|item| Entry { text: item.value, key: item.key });
     List { key: set.key, entries: entries.collect() }
+}
+
+/// `elevatedDefault` among the defaults of agents: the level of sessions that chose none.
+pub(super) fn elevated_default(defaults: &Block<'_>) -> Option<Set<Level>> {
+    let set = defaults.text("elevatedDefault")?;
+    let level = Level::parse(&set.value);
+    if level.is_none() {
+        let message = format!("{:?} is no level of elevated", set.value);
+        defaults.problem("elevatedDefault", message, "write off, on, ask or full");
+    }
+    Some(Set { value: level?, key: set.key })
 }
 
 fn elevated(tools: &Block<'_>) -> ElevatedScope {

@@ -31,6 +31,11 @@ impl Gauges {
         }
     }
 
+    /// Nothing to read: beside the gateway the counters are those of the whole machine.
+    pub(super) fn none() -> Self {
+        Self { oom: None, pids: None, tmpfs: Vec::new() }
+    }
+
     /// Reads the counters.
     pub(super) fn read(&self) -> Counters {
         Counters {
@@ -48,6 +53,11 @@ impl Gauges {
         };
         self.tmpfs.iter().filter(full).cloned().collect()
     }
+}
+
+/// The number after `key` in the file at `path`; 0 where there is none.
+pub(super) fn counter(path: &Path, key: &str) -> u32 {
+    value(std::fs::File::open(path).ok().as_ref(), key)
 }
 
 /// The number after `key` in a file of `key number` lines.

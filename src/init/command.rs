@@ -8,10 +8,11 @@ use nix::libc;
 use nix::unistd::Pid;
 
 use super::cgroup::Counters;
+use super::group::Group;
 use super::notice::{Notice, Order};
 use super::ring::Ring;
 use crate::sys::Usage;
-use crate::wire::{Cause, CommandId, Exit, Spawn, Stream};
+use crate::wire::{self, Cause, CommandId, Exit, FromInit, Held, Means, Spawn, Stream};
 
 /// Time beyond the grace after which a supervisor that does not report is given up.
 const SUPERVISOR_SLACK: Duration = Duration::from_secs(7);
@@ -39,8 +40,10 @@ pub(super) struct Command {
     pub(super) outputs: [Option<Tap>; 2],
     /// Write end of standard input.
     pub(super) input: Option<Input>,
-    /// Standard input was closed after so many bytes, and the owner has not been told.
-    pub(super) input_closed: Option<u64>,
+    /// Standard input is gone after so many bytes.
+    pub(super) input_end: Option<u64>,
+    /// The owner knows that, or there is nothing to know.
+    pub(super) input_end_told: bool,
     /// Output not yet acknowledged.
     pub(super) ring: Ring,
     /// When it was spawned.
@@ -79,6 +82,8 @@ pub(super) struct Command {
     pub(super) alone: bool,
     /// Connections that want its output.
     pub(super) subscribers: Vec<Subscriber>,
+    /// Its own control group, where it has one.
+    pub(super) group: Group,
     /// Its result, once everything is known.
     pub(super) exit: Option<(Exit, Instant)>,
 }
@@ -92,9 +97,15 @@ pub(super) struct Limits {
     drain: Duration,
     grace_ms: u32,
     keep_leftovers: bool,
+    own: wire::Limits,
 }
 
 impl Limits {
+    /// Changes how long it may live without an owner; 0 is for ever.
+    pub(super) fn set_lease(&mut self, lease_ms: u64) {
+        self.lease = (lease_ms > 0).then(|| Duration::from_millis(lease_ms));
+    }
+
     /// Takes them from a request.
     pub(super) fn new(spawn: &Spawn) -> Self {
         let some = |ms: u64| (ms > 0).then(|| Duration::from_millis(ms));
@@ -105,6 +116,7 @@ impl Limits {
             drain: Duration::from_millis(u64::from(spawn.drain_ms)),
             grace_ms: spawn.grace_ms,
             keep_leftovers: spawn.keep_leftovers,
+            own: spawn.limits,
         }
     }
 }
@@ -137,6 +149,13 @@ pub(super) struct Input {
     pub(super) eof: bool,
 }
 
+impl Input {
+    /// Bytes that it has, those that wait included: where the next goes on.
+    pub(super) fn had(&self) -> u64 {
+        self.taken + u64::try_from(self.pending.len()).unwrap_or(0)
+    }
+}
+
 /// The supervisor's last word.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
@@ -164,6 +183,35 @@ pub(super) struct Subscriber {
 }
 
 impl Command {
+    /// What a host is told of a command that runs, or of one that it attaches to.
+    pub(super) fn started(&self, known: bool) -> FromInit {
+        let (input, open) = match (&self.input, self.input_end) {
+            (Some(input), _) => (input.had(), !input.eof),
+            (None, end) => (end.unwrap_or(0), false),
+        };
+        FromInit::Started { id: self.id, pid: self.pid, known, input, open }
+    }
+
+    /// Bytes of output that its limit still allows.
+    pub(super) fn output_left(&self) -> Option<u64> {
+        let limit = self.limits.own.output_bytes;
+        (limit > 0).then(|| limit.saturating_sub(self.ring.written()))
+    }
+
+    /// How each of its own limits is held.
+    fn held_limits(&self) -> Held {
+        let own = self.limits.own;
+        let memory = if self.group.holds_memory() { Means::Cgroup } else { Means::PerProcess };
+        let processes = if self.group.holds_processes() { Means::Cgroup } else { Means::Watched };
+        let means = |limited: bool, means| if limited { means } else { Means::None };
+        Held {
+            memory: means(own.memory_bytes > 0, memory),
+            output: means(own.output_bytes > 0, Means::Counted),
+            cpu: means(own.cpu_ms > 0, Means::Watched),
+            processes: means(own.processes > 0, processes),
+        }
+    }
+
     /// Takes note of what the supervisor says.
     pub(super) fn note(&mut self, notice: Notice, now: Instant) {
         match notice {
@@ -173,6 +221,11 @@ impl Command {
                 self.failure = Some((stage, errno));
                 self.done = Some((Done { proven: true, ..Done::default() }, now));
             }
+            // Growth does not stop for TERM.
+            Notice::Over(cause @ (Cause::MemoryLimit | Cause::ProcessLimit)) => {
+                self.kill(cause, Some(0), now);
+            }
+            Notice::Over(cause) => self.kill(cause, None, now),
             Notice::Ended { status, leftovers, usage } => {
                 self.ended = Some((status, now));
                 self.leftovers = leftovers;
@@ -231,6 +284,13 @@ impl Command {
         self.kill_due = Some(self.kill_due.map_or(due, |before| before.min(due)));
     }
 
+    /// As [`Self::kill`] with its own grace, unless it is being ended already.
+    pub(super) fn kill_once(&mut self, cause: Cause, now: Instant) {
+        if self.kill_due.is_none() {
+            self.kill(cause, None, now);
+        }
+    }
+
     /// Sends a signal to the whole tree.
     pub(super) fn signal(&self, signal: i32) {
         if let Some(socket) = &self.socket {
@@ -273,6 +333,11 @@ impl Command {
 
     fn finish(&mut self, now: Instant, after: After) -> bool {
         let done = self.done.map(|(done, _)| done).unwrap_or_default();
+        // It may have ended of it before anybody looked; one that has succeeded has not.
+        let failed = self.ended.is_none_or(|(status, _)| status != 0);
+        if let (Cause::Ended, true, Some(cause)) = (self.cause, failed, self.group.enforced()) {
+            self.cause = cause;
+        }
         let (code, signal) = match self.ended {
             Some((status, _)) if libc::WIFEXITED(status) => (libc::WEXITSTATUS(status), 0),
             Some((status, _)) if libc::WIFSIGNALED(status) => (-1, libc::WTERMSIG(status)),
@@ -303,8 +368,11 @@ impl Command {
             killed: done.killed,
             proven: done.proven,
             full: after.full,
+            held_limits: self.held_limits(),
         };
-        self.input = None;
+        if let Some(input) = self.input.take() {
+            self.input_end = Some(input.taken);
+        }
         self.exit = Some((exit, now));
         true
     }
@@ -320,6 +388,7 @@ impl Command {
             when(running, self.limits.timeout.map(|limit| self.started + limit)),
             when(running, self.limits.silence.map(|limit| self.last_output + limit)),
             when(running, self.limits.lease.and_then(|limit| self.orphaned.map(|since| since + limit))),
+            when(running, self.group.next()),
             when(self.awaits_drain(), self.drain_at),
             when(!self.tree_gone(), self.kill_due),
             when(self.done.is_none(), self.lost.map(|(next, _)| next)),
@@ -347,6 +416,9 @@ impl Command {
         }
         if self.exit.is_some() || self.ended.is_some() || self.cause != Cause::Ended {
             return;
+        }
+        if let Some(cause) = self.group.look(now) {
+            return self.kill(cause, Some(0), now);
         }
         let past = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| now >= since + limit);
         if past(self.started, self.limits.timeout) {

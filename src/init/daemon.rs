@@ -1,4 +1,4 @@
-//! The event loop of PID 1.
+//! The event loop of PID 1, and of the supervisor beside the gateway.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -17,7 +17,9 @@ use super::host::Host;
 use super::meet::Meet;
 use super::nonce::Secret;
 use super::notice::Order;
+use super::role::Role;
 use super::spares::Spares;
+use super::tree::Reach;
 use crate::sys::AnonMap;
 use crate::wire::CommandId;
 
@@ -25,9 +27,10 @@ use crate::wire::CommandId;
 const SCRATCH: usize = 64 * 1024;
 /// Connections at a time; a host uses one.
 const MAX_HOSTS: usize = 64;
-/// Finished commands whose results nobody has taken over: so many, for so long.
+/// Finished commands whose results nobody has taken over: so many.
 pub(super) const MAX_FINISHED: usize = 256;
-pub(super) const KEEP_FINISHED: Duration = Duration::from_mins(10);
+/// Between two looks whether a rendezvous without hosts is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// From the engine's stop signal to the end: time for TERM and KILL, well within the engine's ten seconds.
 const STOP_GRACE_MS: u32 = 2000;
 const STOP_LIMIT: Duration = Duration::from_secs(4);
@@ -94,26 +97,30 @@ pub(super) struct Daemon {
     pub(super) stopping: Option<Instant>,
     /// What proves this init to a host that the kernel tells nothing about its peers.
     pub(super) secret: Option<Secret>,
-    idle: Duration,
+    pub(super) role: Role,
+    /// A command was started.
+    pub(super) spent: bool,
+    /// When to look whether the rendezvous is still there.
+    look_at: Instant,
     busy_at: Instant,
     /// Where bytes from hosts are read to; taken while that happens.
-    scratch: Option<AnonMap>,
+    pub(super) scratch: Option<AnonMap>,
 }
 
 impl Daemon {
     /// Blocks all signals, opens the rendezvous and the gauges.
-    pub(super) fn new(meet: &Path, idle: Duration) -> nix::Result<Self> {
+    pub(super) fn new(meet: &Path, role: Role) -> nix::Result<Self> {
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
         let mut mask = SigSet::empty();
         for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT] {
             mask.add(signal);
         }
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        let gauges = Gauges::open();
+        let gauges = if role.reach() == Reach::Namespace { Gauges::open() } else { Gauges::none() };
         let daemon = Self {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             signals,
-            meet: Meet::open(meet)?,
+            meet: Meet::open(meet, role.reach())?,
             boot: boot_id(),
             hosts: BTreeMap::new(),
             commands: BTreeMap::new(),
@@ -125,7 +132,9 @@ impl Daemon {
             reaped: 0,
             stopping: None,
             secret: None,
-            idle,
+            role,
+            spent: false,
+            look_at: Instant::now() + LOOK_EVERY,
             busy_at: Instant::now(),
             scratch: Some(AnonMap::new(SCRATCH)?),
         };
@@ -151,6 +160,7 @@ impl Daemon {
             if count == 0 || self.meet.next_try().is_some() {
                 self.welcome();
             }
+            self.look_for_the_rendezvous();
             self.settle_all();
             self.deliver();
             self.stock_up();
@@ -174,12 +184,14 @@ impl Daemon {
     /// Time to sleep: until the nearest deadline, rounded up so that it has passed on waking.
     fn timeout(&self) -> EpollTimeout {
         let commands = self.commands.values().filter_map(Command::next_deadline).min();
-        let idle = (self.commands.is_empty() && self.hosts.is_empty() && !self.idle.is_zero())
-            .then(|| self.busy_at + self.idle);
-        let keep =
-            self.commands.values().filter_map(|command| Some(command.exit.as_ref()?.1 + KEEP_FINISHED)).min();
-        let Some(at) =
-            [commands, idle, keep, self.stopping, self.meet.next_try()].into_iter().flatten().min()
+        let idle = self.role.idle().filter(|_| self.commands.is_empty() && self.hosts.is_empty());
+        let idle = idle.map(|idle| self.busy_at + idle);
+        let keep = self.role.keep();
+        let keep = self.commands.values().filter_map(|command| Some(command.exit.as_ref()?.1 + keep)).min();
+        let Some(at) = [commands, idle, keep, self.stopping, self.meet.next_try(), self.next_look()]
+            .into_iter()
+            .flatten()
+            .min()
         else {
             return EpollTimeout::NONE;
         };
@@ -188,21 +200,45 @@ impl Daemon {
         EpollTimeout::try_from(millis).unwrap_or(EpollTimeout::MAX)
     }
 
+    /// When to look whether the rendezvous is still there; beside the gateway and without a host only.
+    fn next_look(&self) -> Option<Instant> {
+        (self.role.is_beside() && self.hosts.is_empty() && self.stopping.is_none()).then_some(self.look_at)
+    }
+
+    /// Without its directory nobody finds the supervisor again: what it runs would be out of everybody's hands.
+    fn look_for_the_rendezvous(&mut self) {
+        let now = Instant::now();
+        if self.next_look().is_some_and(|at| now >= at) {
+            self.look_at = now + LOOK_EVERY;
+            if self.meet.is_gone() {
+                self.stop();
+            }
+        }
+    }
+
     /// Nothing is left to do: stopped with every command gone (or the time for that over), or idle for too long.
     fn finished(&mut self) -> bool {
         let now = Instant::now();
         if let Some(at) = self.stopping {
             let ended = self.kept.is_empty() && self.commands.values().all(|command| command.exit.is_some());
-            return ended || now >= at;
+            return now >= at
+                || (ended && (!self.role.is_beside() || self.hosts.is_empty() || self.commands.is_empty()));
+        }
+        if self.role.is_beside() && self.spent && self.commands.is_empty() && self.kept.is_empty() {
+            return true;
         }
         if !self.commands.values().all(|command| command.exit.is_some()) || !self.hosts.is_empty() {
             self.busy_at = now;
         }
-        if self.idle.is_zero() || now < self.busy_at + self.idle {
+        if self.role.idle().is_none_or(|idle| now < self.busy_at + idle) {
             return false;
         }
+        if self.role.is_beside() {
+            return self.commands.is_empty() && self.kept.is_empty();
+        }
         // Commands that came through the engine's exec API are not in the table, but they are in `/proc`.
-        let ours = |pid: i32| pid == 1 || self.spares.contains(Pid::from_raw(pid));
+        let ours =
+            |pid: i32| pid == nix::unistd::getpid().as_raw() || self.spares.contains(Pid::from_raw(pid));
         let others = super::tree::all().iter().any(|process| !process.zombie && !ours(process.pid));
         if others {
             self.busy_at = now;

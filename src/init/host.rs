@@ -4,8 +4,12 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, UnixCredentials, connect, setsockopt, socket, sockopt,
+};
+use nix::unistd::{Pid, geteuid, getpid};
 
+use super::tree::{Reach, is_below};
 use crate::wire::{Assembler, FromInit, MAX_TO_INIT, ToInit, WireError};
 
 /// Unsent bytes above which a connection is dropped: who lets 4 MiB of answers lie is a broken host.
@@ -45,8 +49,8 @@ pub(super) enum HostError {
 }
 
 impl Host {
-    /// Dials the socket at `path` and checks that who listens is outside this container.
-    pub(super) fn dial(path: &std::path::Path) -> nix::Result<Self> {
+    /// Dials the socket at `path` and checks that who listens is no process of a command.
+    pub(super) fn dial(path: &std::path::Path, reach: Reach) -> nix::Result<Self> {
         let fd = socket(
             AddressFamily::Unix,
             SockType::Stream,
@@ -54,8 +58,7 @@ impl Host {
             None,
         )?;
         connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
-        // The kernel cannot name a process outside our namespace and says 0: exactly the peers to trust.
-        if nix::sys::socket::getsockopt(&fd, sockopt::PeerCredentials)?.pid() != 0 {
+        if !is_outside(&nix::sys::socket::getsockopt(&fd, sockopt::PeerCredentials)?, reach) {
             return Err(Errno::EACCES);
         }
         let _ = setsockopt(&fd, sockopt::SndBuf, &SEND_BUFFER);
@@ -164,6 +167,21 @@ impl Host {
             sent -= size;
         }
         Ok(pairs.len())
+    }
+}
+
+/// Whether who listens may give orders.
+///
+/// From inside a container the kernel cannot name a process outside, and says 0: exactly the peers to trust. Beside the
+/// gateway it is this user (or root) and no descendant: a command must not take its own output away from creel.
+fn is_outside(peer: &UnixCredentials, reach: Reach) -> bool {
+    match reach {
+        Reach::Namespace => peer.pid() == 0,
+        Reach::Below => {
+            let pid = Pid::from_raw(peer.pid());
+            let user = peer.uid() == 0 || peer.uid() == geteuid().as_raw();
+            peer.pid() > 0 && user && pid != getpid() && !is_below(pid, getpid())
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
 use super::host::Host;
+use super::tree::Reach;
 
 /// How long a socket whose queue is full is dialled again, and how often.
 const RETRY_FOR: Duration = Duration::from_secs(5);
@@ -22,15 +23,16 @@ pub(super) struct Meet {
     watch: Inotify,
     waiting: Vec<(PathBuf, Instant)>,
     next: Instant,
+    reach: Reach,
 }
 
 impl Meet {
     /// Watches `dir`; [`Self::arrivals`] also finds what is there already.
-    pub(super) fn open(dir: &Path) -> nix::Result<Self> {
+    pub(super) fn open(dir: &Path, reach: Reach) -> nix::Result<Self> {
         let watch = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         watch.add_watch(dir, AddWatchFlags::IN_MOVED_TO)?;
         let now = Instant::now();
-        let mut meet = Self { dir: dir.to_owned(), watch, waiting: Vec::new(), next: now };
+        let mut meet = Self { dir: dir.to_owned(), watch, waiting: Vec::new(), next: now, reach };
         if let Ok(entries) = std::fs::read_dir(dir) {
             for entry in entries.flatten() {
                 meet.add(&entry.file_name(), now);
@@ -54,7 +56,7 @@ impl Meet {
         }
         let (mut hosts, mut again) = (Vec::new(), Vec::new());
         for (path, until) in std::mem::take(&mut self.waiting) {
-            match Host::dial(&path) {
+            match Host::dial(&path, self.reach) {
                 Ok(host) => hosts.push(host),
                 // A full queue: somebody floods the socket, or the host is slow.
                 Err(Errno::EAGAIN) if now < until => again.push((path, until)),
@@ -64,6 +66,11 @@ impl Meet {
         self.waiting = again;
         self.next = now + RETRY_EVERY;
         hosts
+    }
+
+    /// Whether the directory was removed. One that was renamed is still there.
+    pub(super) fn is_gone(&self) -> bool {
+        nix::sys::stat::stat(&self.dir).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
     /// When to call [`Self::arrivals`] though the directory says nothing.
@@ -79,7 +86,7 @@ impl AsFd for Meet {
 }
 
 /// `h-`, hex digits, `.sock`.
-fn is_host_socket(name: &str) -> bool {
+pub(super) fn is_host_socket(name: &str) -> bool {
     name.strip_prefix("h-")
         .and_then(|rest| rest.strip_suffix(".sock"))
         .is_some_and(|nonce| !nonce.is_empty() && nonce.bytes().all(|byte| byte.is_ascii_hexdigit()))

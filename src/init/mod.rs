@@ -1,4 +1,5 @@
-//! PID 1 of a sandbox, and the supervisor of each command. No async runtime, one thread.
+//! PID 1 of a sandbox, the supervisor beside the gateway, and the supervisor of each command. No async runtime, one
+//! thread.
 //!
 //! PID 1 is the only process that the workload cannot kill, so everything that must survive a hostile command is
 //! here: the table, the pipes, the rings, the timers. What has to sit above the command's own processes — a
@@ -7,11 +8,13 @@
 //! It never: decides what may run, listens anywhere, reads a file that the workload can write. It holds one secret
 //! at most, see `nonce`.
 
+mod beside;
 mod cgroup;
 mod command;
 mod control;
 mod daemon;
 mod facts;
+mod group;
 mod host;
 mod meet;
 mod nonce;
@@ -21,10 +24,12 @@ mod probe;
 mod reap;
 mod request;
 mod ring;
+mod role;
 mod spares;
 mod stream;
 mod supervisor;
 mod tree;
+mod watch;
 
 pub use facts::{LIMIT_FILES, interface_names};
 
@@ -45,6 +50,13 @@ enum Call {
         /// Read a nonce from standard input before anything else.
         nonce: bool,
     },
+    /// `host --meet DIR [--expendable yes]`: be the supervisor of one command beside the gateway, see [`beside`].
+    Host {
+        /// The rendezvous directory.
+        meet: PathBuf,
+        /// The command goes first when memory is short.
+        expendable: bool,
+    },
     /// `probe …`: try what must not work, see [`probe`].
     Probe(Vec<String>),
     /// `control …`: the other side of a measurement, see [`control`].
@@ -56,8 +68,8 @@ enum Call {
 enum InitError {
     /// The arguments make no sense.
     #[error(
-        "usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init probe … | \
-         creel-init control spawn|pipe …"
+        "usage: creel-init pid1 --meet DIR [--idle SECONDS] [--nonce stdin] | creel-init host --meet DIR \
+         [--expendable yes] | creel-init probe … | creel-init control spawn|pipe …"
     )]
     Usage,
     /// A system call failed.
@@ -66,6 +78,12 @@ enum InitError {
     /// Nobody told the nonce.
     #[error("no nonce on standard input: {0}")]
     Nonce(&'static str),
+    /// The supervisor beside the gateway has not come up.
+    #[error("the supervisor did not start")]
+    NotReady,
+    /// The supervisor cannot be made known.
+    #[error("no badge in the rendezvous directory: {0}")]
+    Badge(String),
 }
 
 /// Entry point of `creel-init`.
@@ -95,6 +113,18 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
             }
             Ok(Call::Pid1 { meet: meet.ok_or(InitError::Usage)?, idle, nonce })
         }
+        Some("host") => {
+            let (mut meet, mut expendable) = (None, false);
+            while let Some(flag) = args.next() {
+                let value = args.next().ok_or(InitError::Usage)?;
+                match flag.as_str() {
+                    "--meet" => meet = Some(PathBuf::from(value)),
+                    "--expendable" if value == "yes" => expendable = true,
+                    _ => return Err(InitError::Usage),
+                }
+            }
+            Ok(Call::Host { meet: meet.ok_or(InitError::Usage)?, expendable })
+        }
         Some("probe") => Ok(Call::Probe(args.collect())),
         Some("control") => Ok(Call::Control(args.collect())),
         _ => Err(InitError::Usage),
@@ -104,6 +134,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Call, InitError> {
 fn run(call: Call) -> Result<(), InitError> {
     match call {
         Call::Pid1 { meet, idle, nonce } => pid1(&meet, idle, nonce),
+        Call::Host { meet, expendable } => beside::run(&meet, expendable),
         Call::Probe(args) => probe::run(&args),
         Call::Control(args) => control::run(&args),
     }
@@ -114,7 +145,8 @@ fn pid1(meet: &Path, idle: Duration, nonce: bool) -> Result<(), InitError> {
     // Same-uid processes of the workload must not trace or read PID 1 and its copies.
     nix::sys::prctl::set_dumpable(false).map_err(|errno| InitError::System("prctl", errno))?;
     let secret = if nonce { Some(nonce::Secret::from_stdin()?) } else { None };
-    let mut daemon = daemon::Daemon::new(meet, idle).map_err(|errno| InitError::System("start", errno))?;
+    let mut daemon = daemon::Daemon::new(meet, role::Role::Pid1(idle))
+        .map_err(|errno| InitError::System("start", errno))?;
     daemon.secret = secret;
     daemon.run().map_err(|errno| InitError::System("event loop", errno))
 }
@@ -130,9 +162,18 @@ mod tests {
         assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::from_secs(9), nonce: false });
         let call = parse("pid1 --meet /m --nonce stdin").unwrap();
         assert_eq!(call, Call::Pid1 { meet: "/m".into(), idle: Duration::ZERO, nonce: true });
-        for wrong in
-            ["", "pid1", "pid1 --meet", "pid1 --meet /m --idle x", "pid1 --meet /m --nonce /f", "serve"]
-        {
+        let call = parse("host --meet /m --expendable yes").unwrap();
+        assert_eq!(call, Call::Host { meet: "/m".into(), expendable: true });
+        for wrong in [
+            "",
+            "host",
+            "host --meet /m --idle 3",
+            "pid1",
+            "pid1 --meet",
+            "pid1 --meet /m --idle x",
+            "pid1 --meet /m --nonce /f",
+            "serve",
+        ] {
             assert!(matches!(parse(wrong), Err(InitError::Usage)), "{wrong}");
         }
     }

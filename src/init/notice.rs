@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use crate::sys::Usage;
+use crate::wire::Cause;
 
 /// From the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(super) enum Notice {
     Spawned(i32),
     /// It does not: step and error number.
     Failed(i32, i32),
+    /// One of its limits, which the supervisor watches, was passed.
+    Over(Cause),
     /// The command's own process ended with this wait status; that many others were alive then.
     Ended {
         /// Raw wait status.
@@ -68,6 +71,7 @@ impl Notice {
         let packet = match self {
             Self::Spawned(pid) => pack(1, [word(pid), 0, 0], Usage::default()),
             Self::Failed(stage, errno) => pack(2, [word(stage), word(errno), 0], Usage::default()),
+            Self::Over(cause) => pack(6, [cause as u64, 0, 0], Usage::default()),
             Self::Ended { status, leftovers, usage } => {
                 pack(3, [word(status), u64::from(leftovers), 0], usage)
             }
@@ -94,6 +98,7 @@ impl Notice {
             1 => Self::Spawned(signed(a)),
             2 => Self::Failed(signed(a), signed(b)),
             3 => Self::Ended { status: signed(a), leftovers: small(b), usage },
+            6 => Self::Over(Cause::from_number(u8::try_from(a).unwrap_or(0)).unwrap_or_default()),
             5 => Self::Last { status: signed(a), usage, termed: small(b), killed: small(c) },
             _ => Self::Done { usage, termed: small(a), killed: small(b), proven: c == 1 },
         }))

@@ -1,18 +1,18 @@
-//! Children of PID 1: supervisors that end, are stopped or are killed, and orphans.
+//! Children of this process: supervisors that end, are stopped or are killed, and orphans.
 
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 
 use super::command::{Command, Done};
-use super::daemon::{Daemon, KEEP_FINISHED, MAX_FINISHED};
+use super::daemon::{Daemon, MAX_FINISHED};
 use super::notice::Notice;
 use super::request::supervises;
-use super::tree;
+use super::tree::{self, Reach};
 use crate::sys::{self, Reaped, Usage};
-use crate::wire::{Cause, FromInit};
+use crate::wire::Cause;
 
 /// A supervisor found stopped more often than this is being kept from its work, and is given up.
 const MAX_STOPS: u32 = 3;
@@ -21,16 +21,25 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LOOK_FOR: Duration = Duration::from_secs(3);
 
 impl Daemon {
-    /// Signals to PID 1. The kernel drops KILL and STOP from inside; TERM counts only from outside, where the
-    /// sender has no process id in this namespace.
+    /// Signals to this process. The kernel drops KILL and STOP to a PID 1 from inside; TERM counts only from outside.
     pub(super) fn on_signals(&mut self) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             let child = u32::try_from(Signal::SIGCHLD as i32).unwrap_or(0);
-            if signal.ssi_signo != child && signal.ssi_pid == 0 {
+            if signal.ssi_signo != child && self.is_from_outside(signal.ssi_pid) {
                 self.stop();
             }
         }
         self.reap();
+    }
+
+    /// In a sandbox a sender outside has no process id; beside the gateway it is nobody below.
+    fn is_from_outside(&self, sender: u32) -> bool {
+        match self.role.reach() {
+            Reach::Namespace => sender == 0,
+            Reach::Below => {
+                i32::try_from(sender).is_ok_and(|pid| !tree::is_below(Pid::from_raw(pid), getpid()))
+            }
+        }
     }
 
     fn reap(&mut self) {
@@ -96,7 +105,7 @@ impl Daemon {
                 Ok(Some(notice)) => {
                     command.note(notice, now);
                     match notice {
-                        Notice::Spawned(pid) => self.tell_started(key, pid),
+                        Notice::Spawned(_) => self.tell_started(key),
                         Notice::Last { .. } => self.take_back(key),
                         _ => {}
                     }
@@ -120,11 +129,12 @@ impl Daemon {
         self.spares.put(command.supervisor, socket);
     }
 
-    fn tell_started(&mut self, key: u32, pid: i32) {
+    fn tell_started(&mut self, key: u32) {
         let Some(command) = self.commands.get(&key) else { return };
         for subscriber in &command.subscribers {
             if let Some(host) = self.hosts.get_mut(&subscriber.host) {
-                host.say(&FromInit::Started { id: command.id, pid, known: subscriber.attached });
+                let started = command.started(subscriber.attached);
+                host.say(&started);
             }
         }
     }
@@ -138,7 +148,8 @@ impl Daemon {
         }
         self.reap();
         let reaped = self.reaped;
-        let table = tree::all();
+        let reach = self.role.reach();
+        let table = reach.table();
         self.reap();
         // What lives through the whole look is seen. What forks and ends meanwhile can be on neither side of it, but its
         // end comes to PID 1: then an empty look proves nothing, and another follows.
@@ -152,9 +163,10 @@ impl Daemon {
             .chain(self.kept.iter().map(|(kept, _)| *kept))
             .collect();
         for command in self.commands.values_mut().filter(|command| due(command)) {
-            let found = tree::attributable(&table, command.supervisor, &command.marker, &supervisors);
+            let own = getpid().as_raw();
+            let found = tree::attributable(&table, own, command.supervisor, &command.marker, &supervisors);
             for pid in &found {
-                let _ = kill(*pid, Signal::SIGKILL);
+                reach.signal(*pid, Signal::SIGKILL);
             }
             let until = command.lost.map_or(now, |(_, until)| until);
             let proven = found.is_empty() && still;
@@ -180,9 +192,10 @@ impl Daemon {
             return;
         }
         finished.sort_unstable();
+        let keep = self.role.keep();
         let surplus = finished.len().saturating_sub(MAX_FINISHED);
         for (place, (at, key)) in finished.into_iter().enumerate() {
-            if place < surplus || now >= at + KEEP_FINISHED {
+            if place < surplus || now >= at + keep {
                 self.forget(key);
             }
         }

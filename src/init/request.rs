@@ -1,4 +1,4 @@
-//! What a host asks of PID 1.
+//! What a host asks of PID 1, or of the supervisor beside the gateway.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -13,6 +13,7 @@ use nix::unistd::{Pid, pipe2};
 use super::command::{Command, Input, Limits, Subscriber, Tap};
 use super::daemon::{Daemon, Token};
 use super::facts;
+use super::group::Group;
 use super::host::Host;
 use super::nonce::Secret;
 use super::packet::Packet;
@@ -66,6 +67,11 @@ impl Daemon {
                 let [Some(tap), _] = &command.outputs else { return Ok(()) };
                 sys::set_window(tap.fd.as_fd(), rows, cols)
             }),
+            ToInit::Lease { id, lease_ms } => self.owned(key, host, id, |daemon, command| {
+                let command = daemon.commands.get_mut(&command).ok_or(Errno::ESRCH)?;
+                command.limits.set_lease(lease_ms);
+                Ok(())
+            }),
             ToInit::Forget { id } => self.owned(key, host, id, |daemon, command| {
                 let finished = daemon.commands.get(&command).is_some_and(|command| command.exit.is_some());
                 if finished {
@@ -101,12 +107,16 @@ impl Daemon {
     fn spawn(&mut self, key: u32, host: &mut Host, spawn: &Spawn) {
         let id = spawn.id;
         if let Some(command) = self.ids.get(&id).and_then(|key| self.commands.get(key)) {
-            return host.say(&FromInit::Started { id, pid: command.pid, known: true });
+            // Said again over another connection, after a restart of creel: it goes on from the oldest output left.
+            if command.subscribers.iter().all(|one| one.host != key) {
+                return self.attach(key, host, id, true, 0);
+            }
+            return host.say(&command.started(true));
         }
         let live = self.commands.values().filter(|command| command.exit.is_none()).count();
         let refusal = if self.stopping.is_some() {
             Some((Refusal::Stopping, 0))
-        } else if live >= MAX_LIVE {
+        } else if live >= MAX_LIVE || (self.role.is_beside() && self.spent) {
             Some((Refusal::Full, 0))
         } else {
             match self.start(key, spawn) {
@@ -123,7 +133,9 @@ impl Daemon {
     /// Makes the pipes, forks the supervisor and enters the command into the table.
     fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
         let marker = marker(spawn.id)?;
-        let packet = Packet::of(spawn, &marker)?;
+        let mut group = Group::make(spawn.id, &spawn.limits, Instant::now());
+        group.keeps = spawn.keep_leftovers;
+        let packet = Packet::of(spawn, &marker, self.role.expendable(), &group)?;
         let (theirs, outputs, input) = plumb(spawn)?;
         // What others were refused or lost since the last command is not held against this one.
         let before = self.gauges.read();
@@ -133,7 +145,7 @@ impl Daemon {
                 drop(theirs);
                 spare
             }
-            None => fork_supervisor(Some((packet, theirs)))?,
+            None => fork_supervisor(Some((packet, theirs)), self.role.reach())?,
         };
         let key = self.key();
         let mut alone = true;
@@ -154,7 +166,8 @@ impl Daemon {
             marker,
             outputs,
             input,
-            input_closed: None,
+            input_end: None,
+            input_end_told: true,
             ring: Ring::new(capacity),
             started: now,
             last_output: now,
@@ -174,8 +187,10 @@ impl Daemon {
             before,
             alone,
             subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false, attached: false }],
+            group,
             exit: None,
         };
+        self.spent = true;
         self.watch_command(key, &command);
         self.ids.insert(command.id, key);
         self.commands.insert(key, command);
@@ -186,7 +201,9 @@ impl Daemon {
     pub(super) fn stock_up(&mut self) {
         if self.stopping.is_none() {
             let live = self.commands.values().filter(|command| command.done.is_none()).count();
-            self.spares.stock(live);
+            if !(self.role.is_beside() && self.spent) {
+                self.spares.stock(live, self.role.reach());
+            }
         }
     }
 
@@ -223,7 +240,7 @@ impl Daemon {
         if own {
             command.orphaned = None;
         }
-        host.say(&FromInit::Started { id, pid: command.pid, known: true });
+        host.say(&command.started(true));
     }
 
     fn table(&self) -> Vec<Entry> {

@@ -95,18 +95,19 @@ impl Ring {
         distance % self.capacity
     }
 
-    /// Lets `read` fill the free space (two pieces at most) and books what it read to `stream`.
+    /// Lets `read` fill the free space (two pieces, `most` bytes at most) and books what it read to `stream`.
     ///
     /// Without free space it is `EAGAIN`: a read of nothing would look like the end of the stream.
     pub(super) fn fill(
         &mut self,
         stream: Stream,
+        most: usize,
         read: impl FnOnce(&mut [IoSliceMut<'_>]) -> nix::Result<usize>,
     ) -> nix::Result<usize> {
         if self.acked == self.written {
             self.base = self.written;
         }
-        let (free, start) = (self.free(), self.index(self.written));
+        let (free, start) = (self.free().min(most), self.index(self.written));
         if free == 0 {
             return Err(nix::errno::Errno::EAGAIN);
         }
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     fn write(ring: &mut Ring, stream: Stream, bytes: &[u8]) -> usize {
-        ring.fill(stream, |slices| {
+        ring.fill(stream, usize::MAX, |slices| {
             let mut rest = bytes;
             for slice in slices {
                 let count = slice.len().min(rest.len());
@@ -188,7 +189,7 @@ mod tests {
     fn a_full_ring_is_no_end() {
         let mut ring = Ring::new(2);
         write(&mut ring, Stream::Stdout, b"ab");
-        assert_eq!(ring.fill(Stream::Stderr, |_| Ok(0)), Err(nix::errno::Errno::EAGAIN));
+        assert_eq!(ring.fill(Stream::Stderr, 9, |_| Ok(0)), Err(nix::errno::Errno::EAGAIN));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 
 use super::packet::Packet;
 use super::supervisor::{Work, supervise};
+use super::tree::Reach;
 use crate::sys::{self, Forked};
 
 /// The waiting supervisors, each with the socket to it.
@@ -30,12 +31,12 @@ impl Spares {
     }
 
     /// Brings their number to at least one and at most `live`. The others end when their sockets close.
-    pub(super) fn stock(&mut self, live: usize) {
+    pub(super) fn stock(&mut self, live: usize, reach: Reach) {
         self.0.truncate(live.max(1));
         if self.0.is_empty() {
             // The copy keeps every page that PID 1 has now, for as long as it lives.
             sys::trim_heap();
-            self.0.extend(fork_supervisor(None).ok());
+            self.0.extend(fork_supervisor(None, reach).ok());
         }
     }
 
@@ -58,10 +59,10 @@ impl Spares {
 }
 
 /// Forks a supervisor, with work or to wait for some.
-pub(super) fn fork_supervisor(work: Option<Work>) -> nix::Result<(Pid, OwnedFd)> {
+pub(super) fn fork_supervisor(work: Option<Work>, reach: Reach) -> nix::Result<(Pid, OwnedFd)> {
     let (near, far) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
     match sys::fork()? {
-        Forked::Child => supervise(work, &far),
+        Forked::Child => supervise(work, &far, reach),
         Forked::Parent(pid) => Ok((pid, near)),
     }
 }

@@ -10,7 +10,7 @@ use super::command::{Command, Input, Tap};
 use super::daemon::{Daemon, Token};
 use super::host::{Host, HostError, PAIR_HEAD};
 use super::request::STDIN_WINDOW;
-use crate::wire::{FromInit, MAX_OUTPUT, Stream, output_head};
+use crate::wire::{Cause, FromInit, MAX_OUTPUT, Stream, output_head};
 
 /// What a pipe holds unless it is asked to hold more, and what one that is always full is asked to hold.
 const DEFAULT_PIPE: usize = 64 * 1024;
@@ -25,12 +25,16 @@ impl Daemon {
     pub(super) fn on_output(&mut self, key: u32, index: usize, events: EpollFlags) {
         let Some(command) = self.commands.get_mut(&key) else { return };
         let stream = if index == 0 { Stream::Stdout } else { Stream::Stderr };
+        let left = command.output_left();
         let Some(Some(tap)) = command.outputs.get_mut(index) else { return };
         // Closed and empty: most commands print to one stream at most, and a ring is not mapped for nothing.
+        let left = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         let read = if events == EpollFlags::EPOLLHUP {
             Ok(0)
+        } else if left == 0 {
+            return self.beyond_limit(key, index);
         } else {
-            command.ring.fill(stream, |slices| nix::sys::uio::readv(&tap.fd, slices))
+            command.ring.fill(stream, left, |slices| nix::sys::uio::readv(&tap.fd, slices))
         };
         match read {
             Ok(count) if count > 0 => {
@@ -41,13 +45,28 @@ impl Daemon {
             }
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             // The end of a pipe; a terminal says EIO when its last user is gone.
-            Ok(_) | Err(_) => {
-                if let Some(tap) = command.outputs.get_mut(index).and_then(Option::take) {
-                    let _ = self.epoll.delete(tap.fd.as_fd());
-                }
-            }
+            Ok(_) | Err(_) => self.close_output(key, index),
         }
         self.mind_the_ring(key);
+    }
+
+    /// The command has printed as much as it may. What comes now is read and dropped, so that it can end; the first byte
+    /// of it ends the command.
+    fn beyond_limit(&mut self, key: u32, index: usize) {
+        let (Some(command), Some(scratch)) = (self.commands.get_mut(&key), &mut self.scratch) else { return };
+        let Some(Some(tap)) = command.outputs.get_mut(index) else { return };
+        match nix::unistd::read(&tap.fd, scratch) {
+            Ok(count) if count > 0 => command.kill_once(Cause::OutputLimit, Instant::now()),
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Ok(_) | Err(_) => self.close_output(key, index),
+        }
+    }
+
+    fn close_output(&mut self, key: u32, index: usize) {
+        let tap = self.commands.get_mut(&key).and_then(|command| command.outputs.get_mut(index)?.take());
+        if let Some(tap) = tap {
+            let _ = self.epoll.delete(tap.fd.as_fd());
+        }
     }
 
     /// Stops watching a command's outputs while its ring is full, and starts again when it is not.
@@ -161,8 +180,8 @@ impl Daemon {
     pub(super) fn stdin(&mut self, key: u32, offset: u64, eof: bool, data: &[u8]) -> nix::Result<()> {
         let command = self.commands.get_mut(&key).ok_or(Errno::ESRCH)?;
         let Some(input) = &mut command.input else { return Ok(()) };
-        let had = input.taken + u64::try_from(input.pending.len()).unwrap_or(0);
-        let skip = usize::try_from(had.checked_sub(offset).ok_or(Errno::EINVAL)?).unwrap_or(usize::MAX);
+        let skip =
+            usize::try_from(input.had().checked_sub(offset).ok_or(Errno::EINVAL)?).unwrap_or(usize::MAX);
         let fresh = data.get(skip..).unwrap_or_default();
         if u64::try_from(input.pending.len() + fresh.len()).unwrap_or(u64::MAX) > STDIN_WINDOW || input.eof {
             return Err(Errno::EINVAL);
@@ -205,7 +224,8 @@ impl Daemon {
         let Some(command) = self.commands.get_mut(&key) else { return };
         if let Some(input) = command.input.take() {
             let _ = self.epoll.delete(input.fd.as_fd());
-            command.input_closed = Some(input.taken);
+            command.input_end = Some(input.taken);
+            command.input_end_told = false;
         }
     }
 
@@ -214,10 +234,9 @@ impl Daemon {
         let owner = |command: &Command| command.subscribers.iter().any(|one| one.host == key && one.owner);
         for command in self.commands.values_mut().filter(|command| owner(command)) {
             let id = command.id;
-            // Not `take`: that writes even where there is nothing, and every page that is written has to be copied
-            // for every supervisor.
-            if let Some(offset) = command.input_closed {
-                command.input_closed = None;
+            // Written only where it changes: every page that is written has to be copied for every supervisor.
+            if let (false, Some(offset)) = (command.input_end_told, command.input_end) {
+                command.input_end_told = true;
                 host.say(&FromInit::StdinTaken { id, offset, closed: true });
             }
             let Some(input) = &mut command.input else { continue };

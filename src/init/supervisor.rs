@@ -8,14 +8,15 @@ use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
-use nix::unistd::{Pid, getpid};
+use nix::unistd::Pid;
 
 use super::notice::{Notice, Order};
 use super::packet::{MAX_PACKET, Packet, View};
-use super::tree;
+use super::tree::Reach;
+use super::watch::{Used, Watch};
 use crate::sys::{self, Reaped, SpawnFailure, SpawnPlan, SpawnStage, Usage};
 
 /// How often a tree that is being killed is looked at again.
@@ -29,18 +30,25 @@ const ANNOUNCE_AFTER: Duration = Duration::from_millis(10);
 /// A command and its three descriptors.
 pub(super) type Work = (Packet, [OwnedFd; 3]);
 
-type Started = Result<Pid, SpawnFailure>;
+/// The command's process and the limits to watch.
+type Started = Result<(Pid, [u64; 3]), SpawnFailure>;
 
 fn start(packet: &[u8], stdio: &[OwnedFd; 3]) -> Option<Started> {
     let view = View::of(packet)?;
-    Some(sys::spawn(&SpawnPlan {
+    let limits = view.limits;
+    let [memory, ..] = limits;
+    let started = sys::spawn(&SpawnPlan {
         candidates: view.candidates(),
         argv: view.argv(),
         env: view.env(),
         cwd: view.cwd(),
         stdio: stdio.each_ref().map(OwnedFd::as_fd),
         terminal: view.terminal,
-    }))
+        expendable: view.expendable,
+        data_bytes: memory,
+        doors: view.doors(),
+    });
+    Some(started.map(|pid| (pid, limits)))
 }
 
 /// Waits for a command from PID 1 and starts it; `None` when PID 1 has no use for this supervisor any more.
@@ -74,7 +82,7 @@ fn start_next(socket: BorrowedFd<'_>) -> Option<Started> {
 /// With `work` it starts that at once; without, it is a spare that waits for [`Packet::hand_over`], so that the
 /// fork and the set-up are done before a command comes. When a command has ended with all its descendants it waits
 /// for the next: nothing of the one is left that the other could meet.
-pub(super) fn supervise(work: Option<Work>, socket: &OwnedFd) -> ! {
+pub(super) fn supervise(work: Option<Work>, socket: &OwnedFd, reach: Reach) -> ! {
     let own = socket.as_raw_fd();
     let [input, output, error] =
         work.as_ref().map_or([own; 3], |(_, stdio)| stdio.each_ref().map(AsRawFd::as_raw_fd));
@@ -93,7 +101,11 @@ pub(super) fn supervise(work: Option<Work>, socket: &OwnedFd) -> ! {
     let mut first = work.and_then(|(packet, stdio)| start(packet.bytes(), &stdio));
     while let Some(started) = first.take().or_else(|| start_next(socket)) {
         let goes_on = match started {
-            Ok(pid) => Supervisor::new(socket, pid, signals.as_ref()).run(),
+            Ok((pid, limits)) => {
+                let mut supervisor = Supervisor::new(socket, pid, signals.as_ref(), reach);
+                supervisor.watch = Watch::new(limits, Instant::now());
+                supervisor.run()
+            }
             Err(failure) => {
                 Notice::Failed(failure.stage as i32, failure.errno as i32).send(socket);
                 false
@@ -109,6 +121,8 @@ pub(super) fn supervise(work: Option<Work>, socket: &OwnedFd) -> ! {
 struct Supervisor<'a> {
     socket: BorrowedFd<'a>,
     signals: Option<&'a SignalFd>,
+    reach: Reach,
+    watch: Option<Watch>,
     main: Pid,
     announce_at: Option<Instant>,
     main_ended: bool,
@@ -136,10 +150,12 @@ struct Ending {
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(socket: BorrowedFd<'a>, main: Pid, signals: Option<&'a SignalFd>) -> Self {
+    fn new(socket: BorrowedFd<'a>, main: Pid, signals: Option<&'a SignalFd>, reach: Reach) -> Self {
         Self {
             socket,
             signals,
+            reach,
+            watch: None,
             main,
             announce_at: Some(Instant::now() + ANNOUNCE_AFTER),
             main_ended: false,
@@ -165,6 +181,7 @@ impl<'a> Supervisor<'a> {
                 let _ = signals.read_signal();
             }
             self.announce();
+            self.look();
             self.orders();
             if self.sweep() {
                 self.done(false);
@@ -183,12 +200,23 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Looks at what the command uses, where that is limited. A limit that is passed is said once.
+    fn look(&mut self) {
+        let now = Instant::now();
+        let Some(watch) = self.watch.as_mut().filter(|watch| now >= watch.next()) else { return };
+        if let Some(cause) = watch.look(Used::of(&self.reach.family(), self.usage), now) {
+            self.watch = None;
+            Notice::Over(cause).send(self.socket);
+        }
+    }
+
     fn wait(&self) -> PollTimeout {
         let until = |at: Instant| at.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         let announce = self.announce_at.map(until);
         let kill = self.ending.as_ref().map(|ending| until(ending.kill_at).max(SWEEP));
+        let watch = self.watch.as_ref().map(|watch| until(watch.next()));
         let blind = self.signals.is_none().then_some(SWEEP);
-        let Some(wait) = [announce, kill, blind].into_iter().flatten().min() else {
+        let Some(wait) = [announce, kill, blind, watch].into_iter().flatten().min() else {
             return PollTimeout::NONE;
         };
         PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)
@@ -217,7 +245,7 @@ impl<'a> Supervisor<'a> {
                 return Left::Nothing;
             }
             (Some(status), false) => {
-                let leftovers = count(&living()).max(1);
+                let leftovers = count(&self.reach.living()).max(1);
                 Notice::Ended { status, leftovers, usage: self.usage }.send(self.socket);
             }
             (None, true) => {
@@ -238,7 +266,7 @@ impl<'a> Supervisor<'a> {
         loop {
             match Order::receive(self.socket) {
                 Ok(Some(Order::Signal(signal))) => {
-                    signal_all(signal);
+                    self.signal_all(signal);
                 }
                 Ok(Some(Order::Kill(grace_ms))) => self.end(Duration::from_millis(u64::from(grace_ms))),
                 Ok(None) => return,
@@ -254,9 +282,9 @@ impl<'a> Supervisor<'a> {
             return;
         }
         if grace > Duration::ZERO {
-            self.termed = signal_all(Signal::SIGTERM as i32);
+            self.termed = self.signal_all(Signal::SIGTERM as i32);
             // What is stopped cannot act on TERM.
-            signal_all(Signal::SIGCONT as i32);
+            self.signal_all(Signal::SIGCONT as i32);
         }
         let kill_at = Instant::now() + grace;
         self.ending = Some(Ending { kill_at, give_up_at: kill_at + GIVE_UP });
@@ -270,46 +298,43 @@ impl<'a> Supervisor<'a> {
             return false;
         }
         let give_up = now >= ending.give_up_at;
-        let victims = freeze();
+        let victims = self.freeze();
         for pid in &victims {
-            let _ = kill(*pid, Signal::SIGKILL);
+            self.reach.signal(*pid, Signal::SIGKILL);
         }
         self.killed = self.killed.max(count(&victims));
         give_up
     }
-}
 
-/// The living processes of the command.
-fn living() -> Vec<Pid> {
-    tree::descendants(&tree::all(), getpid())
-}
-
-/// Sends a signal to all of them and returns how many there were. One that has just ended is no error.
-fn signal_all(signal: i32) -> u32 {
-    let living = living();
-    if let Ok(signal) = Signal::try_from(signal) {
-        for pid in &living {
-            let _ = kill(*pid, signal);
+    /// Sends a signal to everything that lives below and returns how many there were. One that has just ended is no
+    /// error.
+    fn signal_all(&self, signal: i32) -> u32 {
+        let living = self.reach.living();
+        if let Ok(signal) = Signal::try_from(signal) {
+            for pid in &living {
+                self.reach.signal(*pid, signal);
+            }
         }
+        count(&living)
     }
-    count(&living)
-}
 
-/// Stops everything first, until a look finds nothing new: a tree that forks faster than it is killed would
-/// otherwise never end. What is stopped does not fork.
-fn freeze() -> Vec<Pid> {
-    let mut stopped: Vec<Pid> = Vec::new();
-    for _ in 0..64 {
-        let fresh: Vec<Pid> = living().into_iter().filter(|pid| !stopped.contains(pid)).collect();
-        if fresh.is_empty() {
-            break;
+    /// Stops everything first, until a look finds nothing new: a tree that forks faster than it is killed would
+    /// otherwise never end. What is stopped does not fork.
+    fn freeze(&self) -> Vec<Pid> {
+        let mut stopped: Vec<Pid> = Vec::new();
+        for _ in 0..64 {
+            let fresh: Vec<Pid> =
+                self.reach.living().into_iter().filter(|pid| !stopped.contains(pid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for pid in &fresh {
+                self.reach.signal(*pid, Signal::SIGSTOP);
+            }
+            stopped.extend(fresh);
         }
-        for pid in &fresh {
-            let _ = kill(*pid, Signal::SIGSTOP);
-        }
-        stopped.extend(fresh);
+        stopped
     }
-    stopped
 }
 
 fn count(pids: &[Pid]) -> u32 {

@@ -1,4 +1,4 @@
-//! Waits until a wish or a place changes. Events are only looked at as "something changed": what holds is then read from
+//! Waits until a wish, a place or the socket changes. Events are only looked at as "something changed": what holds is then read from
 //! the files, so that none that was lost matters for longer than the next look.
 
 use std::os::fd::OwnedFd;
@@ -19,6 +19,13 @@ impl Wake {
         let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         inotify::add_watch(&fd, places, WatchFlags::DELETE | WatchFlags::MOVED_TO)?;
         inotify::add_watch(&fd, wishes, WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB)?;
+        Ok(Self { fd: crate::sys::watch(fd)? })
+    }
+
+    /// Begins to watch a directory for files that are put in place there.
+    pub(super) fn appearing(dir: &Path) -> std::io::Result<Self> {
+        let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        inotify::add_watch(&fd, dir, WatchFlags::MOVED_TO)?;
         Ok(Self { fd: crate::sys::watch(fd)? })
     }
 

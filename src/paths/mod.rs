@@ -18,6 +18,7 @@
 //! | [`protected`] | directories of a workspace that its sandbox must not change |
 //! | [`select`] | which of several mounts on one target wins |
 //! | [`workdir`] | the working directory that a call asks for, mapped into the sandbox |
+//! | [`workdir_host`] | the same beside the gateway, opened |
 //! | [`make`] | directories made without following a link |
 //! | [`hold`] | a descriptor on the resolved source |
 
@@ -36,6 +37,7 @@ pub mod resolve;
 pub mod select;
 pub mod validate;
 pub mod workdir;
+pub mod workdir_host;
 pub mod workspace;
 
 pub use bind::{BindSpec, BindSyntax};
@@ -45,5 +47,6 @@ pub use hold::{HeldSource, HoldError, SourceIdentity};
 pub use places::{MountHit, Shown};
 pub use policy::BindPolicy;
 pub use validate::{ValidBind, validate, validate_all};
-pub use workdir::{GuestDir, WorkdirError, guest_dir};
+pub use workdir::{GuestDir, Mounted, WorkdirError, guest_dir};
+pub use workdir_host::host_dir;
 pub use workspace::{WorkspaceError, check_place, check_workspace};

@@ -1,4 +1,4 @@
-//! The working directory that a call asks for, mapped into the sandbox (spec `sandbox.md` §13.4).
+//! The working directory that a call asks for, mapped into the sandbox (spec `exec.md` §1.4, `sandbox.md` §13.4).
 //!
 //! There is no fall-back: running in another directory than asked can destroy data.
 
@@ -8,7 +8,10 @@ use super::lexical;
 use super::resolve::{self, ResolveError};
 use crate::error::{Diagnose, Report};
 
-/// A directory of the workspace, on both sides of the mount.
+/// Bytes of a path.
+const MOST: usize = 4096;
+
+/// A directory that a sandbox sees, on both sides of its mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestDir {
     /// Path in the container.
@@ -17,12 +20,21 @@ pub struct GuestDir {
     pub host: PathBuf,
 }
 
+/// The two ends of a mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mounted {
+    /// Path in the container.
+    pub guest: String,
+    /// Path on the host.
+    pub host: PathBuf,
+}
+
 /// Why a command was not run: its working directory is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkdirError {
     /// It is blank.
-    #[error("the working directory is blank")]
-    Blank,
+    #[error("the working directory {0:?} is blank")]
+    Blank(String),
     /// It contains `..` or what no path may contain.
     #[error("the working directory {path:?} contains {what}")]
     Unreadable {
@@ -52,54 +64,109 @@ pub enum WorkdirError {
     /// It does not exist, or is no directory.
     #[error("the working directory {0:?} is not an existing directory")]
     NotADirectory(String),
+    /// The session's own directory, which the call relies on, is gone.
+    #[error("the working directory of the session, {path:?}, is not available: {reason}")]
+    Session {
+        /// The session's directory.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// It exists, and this user may not enter it.
+    #[error("the working directory {path:?} cannot be entered: {reason}")]
+    Closed {
+        /// As asked for.
+        path: String,
+        /// The operating system's words.
+        reason: String,
+    },
 }
 
 impl Diagnose for WorkdirError {
     fn report(&self) -> Report {
-        let (code, fix) = match self {
-            Self::Blank => ("CRL-WORKDIR-001", "leave it out for the workspace itself"),
-            Self::Unreadable { .. } => ("CRL-WORKDIR-002", "write a plain path without .."),
-            Self::Outside { .. } => {
-                ("CRL-WORKDIR-003", "name a directory of the workspace, and use cd in the command for others")
+        let code = match self {
+            Self::Blank(_) => "CRL-WORKDIR-001",
+            Self::Unreadable { .. } => "CRL-WORKDIR-002",
+            Self::Outside { .. } => "CRL-WORKDIR-003",
+            Self::Unresolved { .. } => "CRL-WORKDIR-004",
+            Self::NotADirectory(_) => "CRL-WORKDIR-005",
+            Self::Session { .. } => "CRL-WORKDIR-006",
+            Self::Closed { .. } => "CRL-WORKDIR-007",
+        };
+        let fix = match self {
+            Self::Session { .. } => {
+                "make that directory again, give the session another one, or name an absolute workdir that exists"
             }
-            Self::Unresolved { .. } => ("CRL-WORKDIR-004", "name a directory that exists"),
-            Self::NotADirectory(_) => ("CRL-WORKDIR-005", "make the directory first"),
+            _ => "leave workdir out, name a directory that exists, or use cd in the command itself",
         };
         Report {
             code,
-            message: format!("{self}; the command was not run"),
-            rule: Some("working directory".to_owned()),
+            message: format!(
+                "{self}. Nothing was executed. The path is taken as it is written: ~ and $VARIABLES are not expanded"
+            ),
+            rule: Some(
+                "built-in: a command runs in the directory that was asked for, or not at all".to_owned(),
+            ),
             fix: fix.to_owned(),
         }
     }
 }
 
+/// A value without the blanks at its edges; `None` where nothing was asked for. Only an empty value counts as that:
+/// blanks were meant to be something.
+pub(super) fn asked_for(asked: Option<&str>) -> Result<Option<&str>, WorkdirError> {
+    match asked {
+        None | Some("") => Ok(None),
+        Some(blank) if blank.trim().is_empty() => Err(WorkdirError::Blank(blank.to_owned())),
+        // Longer than any path that the system takes, and nothing to repeat in a message.
+        Some(long) if long.len() > MOST => Err(WorkdirError::Unreadable {
+            path: long.trim().chars().take(80).collect(),
+            what: "more than 4096 bytes",
+        }),
+        Some(asked) => Ok(Some(asked.trim())),
+    }
+}
+
 /// Maps what a call asks for; nothing asked for is the workspace itself.
 ///
-/// `guest_root` and `host_root` are the two ends of the workspace's mount. `~` is not expanded. Links are
-/// followed on the host and must stay in the workspace; the guest path is the resolved one, so that a link that
-/// means something else inside the container is not followed there.
-pub fn guest_dir(asked: Option<&str>, guest_root: &str, host_root: &Path) -> Result<GuestDir, WorkdirError> {
-    let root = resolve::resolve(host_root)
-        .map_err(|source| WorkdirError::Unresolved { path: host_root.display().to_string(), source })?;
-    let Some(asked) = asked else {
-        return Ok(GuestDir { guest: guest_root.to_owned(), host: root });
+/// A path in the container is looked for in the read-only mounts of skills first, the longest wins, then in the
+/// workspace; a relative one lies in the workspace; any other must lie in the workspace on the host. `~` is not
+/// expanded. Links are followed on the host and must stay in their mount; the guest path is the resolved one, so that a
+/// link that means something else inside the container is not followed there.
+pub fn guest_dir(
+    asked: Option<&str>,
+    workspace: &Mounted,
+    skills: &[Mounted],
+) -> Result<GuestDir, WorkdirError> {
+    match asked_for(asked)? {
+        Some(asked) => mapped(asked, workspace, skills),
+        None => Ok(GuestDir { guest: workspace.guest.clone(), host: root(workspace)? }),
+    }
+}
+
+fn mapped(asked: &str, workspace: &Mounted, skills: &[Mounted]) -> Result<GuestDir, WorkdirError> {
+    let clean = readable(asked)?;
+    let clean = lexical::clean(Path::new(&workspace.guest).join(clean));
+    let (mount, inner) = match guest_mount(&clean, workspace, skills) {
+        Some(found) => found,
+        None => (workspace, on_host(&clean, workspace)?.ok_or_else(|| outside(asked.to_owned(), workspace))?),
     };
-    let relative = relative(asked, guest_root, host_root, &root)?;
-    let outside = |path: String| WorkdirError::Outside {
-        path,
-        guest: guest_root.to_owned(),
-        host: host_root.to_owned(),
-    };
-    let host = resolve::resolve(&root.join(relative))
+    let root = root(mount)?;
+    let host = resolve::resolve(&root.join(inner))
         .map_err(|source| WorkdirError::Unresolved { path: asked.to_owned(), source })?;
     let Ok(inner) = host.strip_prefix(&root) else {
-        return Err(outside(format!("{asked} (which is {})", host.display())));
+        return Err(outside(format!("{asked} (which is {})", host.display()), workspace));
     };
-    let guest = Path::new(guest_root).join(inner);
-    let Some(guest) = lexical::clean(guest).to_str().map(str::to_owned) else {
+    let guest = lexical::clean(Path::new(&mount.guest).join(inner));
+    // A link into a place that another mount covers: the container sees that mount there, not what was resolved.
+    let covered = guest_mount(&guest, workspace, skills).is_some_and(|(seen, _)| seen != mount);
+    let Some(guest) = guest.to_str().map(str::to_owned) else {
         return Err(WorkdirError::Unreadable { path: asked.to_owned(), what: "bytes that are not text" });
     };
+    if covered {
+        // It ends: the second look begins in a mount of skills, and nothing covers one but a longer one.
+        return mapped(&guest, workspace, skills);
+    }
     if host.is_dir() {
         Ok(GuestDir { guest, host })
     } else {
@@ -107,29 +174,46 @@ pub fn guest_dir(asked: Option<&str>, guest_root: &str, host_root: &Path) -> Res
     }
 }
 
-/// The part below the workspace, judged by text alone.
-fn relative(
-    asked: &str,
-    guest_root: &str,
-    host_root: &Path,
-    resolved: &Path,
-) -> Result<PathBuf, WorkdirError> {
-    if asked.trim().is_empty() {
-        return Err(WorkdirError::Blank);
-    }
+/// The path, where its text allows to judge it.
+fn readable(asked: &str) -> Result<&Path, WorkdirError> {
     let path = Path::new(asked);
     let parent = path.components().any(|part| part == Component::ParentDir).then_some("..");
-    if let Some(what) = parent.or_else(|| lexical::unreadable(asked)) {
-        return Err(WorkdirError::Unreadable { path: asked.to_owned(), what });
+    match parent.or_else(|| lexical::unreadable(asked)) {
+        Some(what) => Err(WorkdirError::Unreadable { path: asked.to_owned(), what }),
+        None => Ok(path),
     }
-    let clean = lexical::clean(path);
-    let roots = [Path::new(guest_root), host_root, resolved];
-    let below = roots.iter().find_map(|root| clean.strip_prefix(lexical::clean(root)).ok());
-    below.map(Path::to_owned).ok_or_else(|| WorkdirError::Outside {
-        path: asked.to_owned(),
-        guest: guest_root.to_owned(),
-        host: host_root.to_owned(),
-    })
+}
+
+/// The mount that shows a path of the container, and the part below it.
+fn guest_mount<'a>(
+    path: &Path,
+    workspace: &'a Mounted,
+    skills: &'a [Mounted],
+) -> Option<(&'a Mounted, PathBuf)> {
+    let below = |mount: &'a Mounted| {
+        let inner = path.strip_prefix(lexical::clean(&mount.guest)).ok()?;
+        Some((mount, inner.to_owned()))
+    };
+    let longest = skills
+        .iter()
+        .filter_map(below)
+        .max_by_key(|(mount, _)| lexical::clean(&mount.guest).as_os_str().len());
+    longest.or_else(|| below(workspace))
+}
+
+/// The part below the workspace of a path on the host, in either spelling of it.
+fn on_host(path: &Path, workspace: &Mounted) -> Result<Option<PathBuf>, WorkdirError> {
+    let roots = [lexical::clean(&workspace.host), root(workspace)?];
+    Ok(roots.iter().find_map(|root| path.strip_prefix(root).ok()).map(Path::to_owned))
+}
+
+fn root(mount: &Mounted) -> Result<PathBuf, WorkdirError> {
+    resolve::resolve(&mount.host)
+        .map_err(|source| WorkdirError::Unresolved { path: mount.host.display().to_string(), source })
+}
+
+fn outside(path: String, workspace: &Mounted) -> WorkdirError {
+    WorkdirError::Outside { path, guest: workspace.guest.clone(), host: workspace.host.clone() }
 }
 
 #[cfg(test)]
@@ -138,8 +222,12 @@ mod tests {
 
     use super::*;
 
+    fn code(error: &WorkdirError) -> &'static str {
+        error.report().code
+    }
+
     #[test]
-    fn maps_both_spellings_and_refuses_the_rest() {
+    fn maps_every_spelling_and_refuses_the_rest() {
         let dir = tempfile::tempdir().unwrap();
         let root = resolve::resolve(dir.path()).unwrap().join("ws");
         std::fs::create_dir_all(root.join("a/b")).unwrap();
@@ -147,27 +235,69 @@ mod tests {
         symlink("/etc", root.join("etc")).unwrap();
         symlink("a", root.join("link")).unwrap();
         symlink("none", root.join("dangling")).unwrap();
-        let map = |asked: &str| guest_dir(Some(asked), "/workspace", &root).map(|found| found.guest);
-        assert_eq!(guest_dir(None, "/workspace", &root).unwrap().guest, "/workspace");
-        assert_eq!(map("/workspace").unwrap(), "/workspace");
-        assert_eq!(map("/workspace/a//b/").unwrap(), "/workspace/a/b");
-        assert_eq!(map("/workspace/link/b").unwrap(), "/workspace/a/b");
-        assert_eq!(map(&root.join("a").display().to_string()).unwrap(), "/workspace/a");
-        assert_eq!(map(" "), Err(WorkdirError::Blank));
-        for (asked, code) in [
+        let workspace = Mounted { guest: "/workspace".to_owned(), host: root.clone() };
+        let map = |asked: &str| guest_dir(Some(asked), &workspace, &[]).map(|found| found.guest);
+        assert_eq!(guest_dir(None, &workspace, &[]).unwrap().guest, "/workspace");
+        let on_host = root.join("a").display().to_string();
+        for (asked, wanted) in [
+            ("", "/workspace"),
+            ("/workspace", "/workspace"),
+            (".", "/workspace"),
+            (" a/b ", "/workspace/a/b"),
+            ("./link", "/workspace/a"),
+            ("/workspace/a//b/", "/workspace/a/b"),
+            ("/workspace/link/b", "/workspace/a/b"),
+            (on_host.as_str(), "/workspace/a"),
+        ] {
+            assert_eq!(map(asked).unwrap(), wanted, "{asked:?}");
+        }
+        for (asked, wanted) in [
+            (" ", "CRL-WORKDIR-001"),
             ("/workspace/../etc", "CRL-WORKDIR-002"),
-            ("/workspace/a\n", "CRL-WORKDIR-002"),
+            ("a/../a", "CRL-WORKDIR-002"),
+            ("..", "CRL-WORKDIR-002"),
+            ("/workspace/a\nb", "CRL-WORKDIR-002"),
             ("/tmp", "CRL-WORKDIR-003"),
+            ("/", "CRL-WORKDIR-003"),
             ("/proc/self/fd/7", "CRL-WORKDIR-003"),
             ("/workspacex", "CRL-WORKDIR-003"),
-            ("~/a", "CRL-WORKDIR-003"),
-            ("a", "CRL-WORKDIR-003"),
             ("/workspace/etc", "CRL-WORKDIR-003"),
             ("/workspace/dangling", "CRL-WORKDIR-004"),
             ("/workspace/file", "CRL-WORKDIR-005"),
-            ("/workspace/none", "CRL-WORKDIR-005"),
+            ("none", "CRL-WORKDIR-005"),
+            ("~/a", "CRL-WORKDIR-005"),
+            ("$HOME", "CRL-WORKDIR-005"),
         ] {
-            assert_eq!(map(asked).unwrap_err().report().code, code, "{asked:?}");
+            assert_eq!(code(&map(asked).unwrap_err()), wanted, "{asked:?}");
         }
+        let text = map("~/a").unwrap_err().report().to_string();
+        for part in ["\"~/a\"", "Nothing was executed", "not expanded", "leave workdir out"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn skills_come_first_and_cover_the_workspace() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = resolve::resolve(dir.path()).unwrap();
+        for name in ["ws/skills/one", "ws/skills/deep/x", "laid/one/sub", "deep/x"] {
+            std::fs::create_dir_all(base.join(name)).unwrap();
+        }
+        symlink("skills/one", base.join("ws/link")).unwrap();
+        symlink("/etc", base.join("laid/out")).unwrap();
+        let mounted = |guest: &str, host: &str| Mounted { guest: guest.to_owned(), host: base.join(host) };
+        let workspace = mounted("/workspace", "ws");
+        let skills = [mounted("/workspace/skills", "laid"), mounted("/workspace/skills/deep", "deep")];
+        let map = |asked: &str| guest_dir(Some(asked), &workspace, &skills);
+        assert_eq!(map("skills/one/sub").unwrap().host, base.join("laid/one/sub"));
+        assert_eq!(map("/workspace/skills/deep/x").unwrap().host, base.join("deep/x"));
+        // Resolved in the workspace, seen in the mount that covers it.
+        assert_eq!(
+            map("link").unwrap(),
+            GuestDir { guest: "/workspace/skills/one".to_owned(), host: base.join("laid/one") }
+        );
+        assert_eq!(code(&map("skills/out").unwrap_err()), "CRL-WORKDIR-003");
+        let host = base.join("ws/skills/one").display().to_string();
+        assert_eq!(map(&host).unwrap().host, base.join("laid/one"));
     }
 }

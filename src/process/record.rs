@@ -143,6 +143,10 @@ pub struct View {
     pub begin: Begin,
     /// How far it has come.
     pub phase: Phase,
+    /// It is or was in the background: `process` knows it, also after its end.
+    pub backgrounded: bool,
+    /// Its command has ended and its end is being stored: it takes no requests.
+    pub finalizing: bool,
     /// Milliseconds since the epoch.
     pub started_at_ms: u64,
     /// Its process id (in its container, or on the host), once known.

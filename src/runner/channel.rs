@@ -83,6 +83,12 @@ impl Channel {
         self.request(&ToInit::Forget { id: self.id })
     }
 
+    /// Changes how long the command may live without an owner; `None` is for ever.
+    pub fn lease(&self, lease: Option<Duration>) -> Result<(), LinkError> {
+        let lease_ms = lease.map_or(0, |lease| u64::try_from(lease.as_millis()).unwrap_or(u64::MAX).max(1));
+        self.request(&ToInit::Lease { id: self.id, lease_ms })
+    }
+
     /// Sends bytes for standard input at `offset`.
     pub fn stdin(&self, offset: u64, data: Vec<u8>, eof: bool) -> Result<(), LinkError> {
         self.request(&ToInit::Stdin { id: self.id, offset, eof, data })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::outcome::{Certainty, Death, Outcome, StartFailure};
+use super::outcome::{Certainty, Death, Outcome, StartFailure, Transport};
 use crate::error::Report;
 
 /// What was asked for, as far as the words need it.
@@ -68,9 +68,9 @@ impl Outcome {
             ),
             Death::SupervisorLost => report(
                 "CRL-EXEC-005",
-                format!("the command's supervisor was killed from inside the sandbox{}", self.tree()),
+                format!("the command's supervisor was killed{}", self.tree()),
                 "built-in: the loss of a supervisor ends its command",
-                "something in the sandbox kills processes that are not its own; see what the command does",
+                "something kills processes that are not its own; see what the command does",
             ),
             Death::SandboxStopped => report(
                 "CRL-EXEC-006",
@@ -90,6 +90,30 @@ impl Outcome {
                 "the command was ended because creel was gone for longer than its lease".to_owned(),
                 "built-in: a command without its creel ends when its lease is over",
                 "run it again",
+            ),
+            Death::OutputLimit => report(
+                "CRL-EXEC-018",
+                format!("the command printed more than its limit allows and was ended{}", self.tree()),
+                "the call's limit on output",
+                "print less (for example into a file), or raise the limit",
+            ),
+            Death::CpuLimit => report(
+                "CRL-EXEC-019",
+                format!("the command used more CPU time than its limit allows and was ended{}", self.tree()),
+                "the call's limit on CPU time",
+                "check what it has done before running it again; raise the limit",
+            ),
+            Death::MemoryLimit => report(
+                "CRL-EXEC-020",
+                format!("the command used more memory than its limit allows and was ended{}", self.tree()),
+                "the call's limit on memory",
+                "use less memory, or raise the limit",
+            ),
+            Death::ProcessLimit => report(
+                "CRL-EXEC-021",
+                format!("the command had more processes than its limit allows and was ended{}", self.tree()),
+                "the call's limit on processes",
+                "start fewer processes at a time, or raise the limit",
             ),
             Death::Exit if !self.full.is_empty() && self.code != Some(0) => report(
                 "CRL-EXEC-016",
@@ -120,8 +144,10 @@ impl Outcome {
             Some(all) if all.proven_gone => {
                 format!("; {} processes were sent TERM, {} KILL, none is left", all.termed, all.killed)
             }
-            Some(_) => "; whether all its processes are gone could not be proven".to_owned(),
-            None => "; the engine cannot prove that all its processes are gone".to_owned(),
+            None if self.transport == Transport::Engine => {
+                "; the engine cannot prove that all its processes are gone".to_owned()
+            }
+            Some(_) | None => "; whether all its processes are gone could not be proven".to_owned(),
         }
     }
 }
@@ -204,6 +230,10 @@ mod tests {
             Death::SandboxStopped,
             Death::EngineLost,
             Death::OwnerLost,
+            Death::OutputLimit,
+            Death::CpuLimit,
+            Death::MemoryLimit,
+            Death::ProcessLimit,
         ] {
             let stopped = Outcome::stopped(crate::runner::Transport::Init, Duration::ZERO, [0; 2]);
             let report = Outcome { death, ..stopped }.describe(&asked).unwrap();

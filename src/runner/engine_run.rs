@@ -429,6 +429,7 @@ impl EngineRun {
             stdout_bytes,
             stderr_bytes,
             full: Vec::new(),
+            limits: None,
             transport: Transport::Engine,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::EngineError;
 use crate::error::{Diagnose, Report};
-use crate::wire::Refusal;
+use crate::wire::{CommandId, Refusal};
 
 /// Why a command could not be run or followed.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,30 @@ pub enum RunError {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// Init knows no such command: it was never started, or its result was taken over or given up. Nothing more will
+    /// come of it.
+    #[error("command {id} is not known where it was started")]
+    Unknown {
+        /// The command.
+        id: CommandId,
+    },
+    /// Standard input was ended before.
+    #[error("the input of command {id} was ended before")]
+    InputEnded {
+        /// The command.
+        id: CommandId,
+    },
+    /// The command does not take its input as fast as it comes.
+    #[error("the input of command {id} is full: {waiting} bytes wait to be taken")]
+    InputFull {
+        /// The command.
+        id: CommandId,
+        /// Bytes that were sent and not taken.
+        waiting: u64,
+    },
+    /// The transport cannot hold the call's own limits.
+    #[error("the call's own limits cannot be held over the engine's exec API; nothing was executed")]
+    LimitsNotHeld,
     /// No random bytes for a command's name.
     #[error("the system gives no random bytes: {reason}")]
     Random {
@@ -29,6 +53,30 @@ impl Diagnose for RunError {
         match self {
             Self::Link(error) => error.report(),
             Self::Engine(error) => error.report(),
+            Self::Unknown { .. } => Report {
+                code: "CRL-RUN-002",
+                message: self.to_string(),
+                rule: Some("built-in: a result is kept until it was taken over, in a sandbox for 10 minutes, beside the gateway for 24 hours".to_owned()),
+                fix: "check what the command has done before running it again".to_owned(),
+            },
+            Self::InputEnded { .. } => Report {
+                code: "CRL-RUN-003",
+                message: self.to_string(),
+                rule: Some("built-in: nothing follows the end of an input".to_owned()),
+                fix: "start the command again for more input".to_owned(),
+            },
+            Self::InputFull { .. } => Report {
+                code: "CRL-RUN-004",
+                message: self.to_string(),
+                rule: Some("built-in: 256 KiB of input may wait for a command".to_owned()),
+                fix: "wait until the command has read some, or send it in pieces".to_owned(),
+            },
+            Self::LimitsNotHeld => Report {
+                code: "CRL-RUN-005",
+                message: self.to_string(),
+                rule: Some("built-in: limits of one call are held by creel-init (--transport)".to_owned()),
+                fix: "use --transport init, or leave the limits out".to_owned(),
+            },
             Self::Random { .. } => Report {
                 code: "CRL-RUN-001",
                 message: self.to_string(),
@@ -53,7 +101,7 @@ pub enum LinkError {
         source: std::io::Error,
     },
     /// Nobody dialled.
-    #[error("the sandbox's init did not answer in {dir} within {} ms", after.as_millis())]
+    #[error("creel-init did not answer in {dir} within {} ms", after.as_millis())]
     NoAnswer {
         /// The rendezvous directory.
         dir: PathBuf,
@@ -73,25 +121,43 @@ pub enum LinkError {
         strangers: u32,
     },
     /// Init speaks another version.
-    #[error("the sandbox's init speaks protocol {theirs}, this creel speaks {}", crate::wire::VERSION)]
+    #[error("creel-init speaks protocol {theirs} there, this creel speaks {}", crate::wire::VERSION)]
     Version {
         /// Its version.
         theirs: u16,
     },
     /// Init does not answer or does not read.
-    #[error("the sandbox's init is silent")]
+    #[error("creel-init is silent")]
     Silent {
         /// How long was waited.
         after: Duration,
     },
     /// The connection is over.
-    #[error("the connection to the sandbox is lost: {reason}")]
+    #[error("the connection to creel-init is lost: {reason}")]
     Lost {
         /// Why.
         reason: String,
     },
+    /// No supervisor can be started beside the gateway.
+    #[error("{init} did not start a supervisor in {dir}: {reason}")]
+    Launch {
+        /// The binary.
+        init: PathBuf,
+        /// The rendezvous directory.
+        dir: PathBuf,
+        /// What it said, or the operating system's reason.
+        reason: String,
+    },
+    /// Who answers in a supervisor's directory is not the one whose badge lies there.
+    #[error("who answers in {dir} is not the supervisor that was started there: {reason}")]
+    Impostor {
+        /// The rendezvous directory.
+        dir: PathBuf,
+        /// What does not fit.
+        reason: &'static str,
+    },
     /// Init refused the command.
-    #[error("the sandbox's init refused the command: {}", refusal(*reason, *errno))]
+    #[error("creel-init refused the command: {}", refusal(*reason, *errno))]
     Refused {
         /// Why.
         reason: Refusal,
@@ -128,7 +194,9 @@ impl LinkError {
     fn rule(&self) -> &'static str {
         match self {
             Self::Rendezvous { .. } => "CREEL_STATE_DIR",
-            Self::NoAnswer { .. } => "built-in: a sandbox's init dials creel (--transport)",
+            Self::NoAnswer { .. } => "built-in: creel-init dials creel (--transport)",
+            Self::Launch { .. } => "CREEL_INIT",
+            Self::Impostor { .. } => "built-in: a supervisor is known by process, start, boot and namespace",
             Self::Unproven { .. } | Self::Flooded { .. } => {
                 "built-in: only the sandbox's own init is spoken to, by the kernel's word"
             }
@@ -170,6 +238,13 @@ impl Diagnose for LinkError {
                 ("CRL-LINK-007", "see whether the container still runs: `creel sandbox list`")
             }
             Self::Refused { reason, .. } => ("CRL-LINK-008", advice(*reason)),
+            Self::Launch { .. } => (
+                "CRL-LINK-009",
+                "check that creel-init is executable there (no noexec mount) and that the state directory is writable",
+            ),
+            Self::Impostor { .. } => {
+                ("CRL-LINK-010", "use the state directory from one machine and one pid namespace at a time")
+            }
         };
         Report { code, message: self.to_string(), rule: Some(self.rule().to_owned()), fix: fix.to_owned() }
     }

@@ -44,6 +44,10 @@ pub enum Event {
         pid: i32,
         /// It had been started before; this is a repeated request or an attachment.
         known: bool,
+        /// Bytes of standard input that init has: where the next goes on.
+        input: u64,
+        /// Standard input takes more.
+        open: bool,
     },
     /// It printed.
     Output {
@@ -80,6 +84,8 @@ pub struct Link {
     pub(super) shared: Arc<Shared>,
     /// The init itself, to tell its end from a connection that broke.
     peer: Arc<Peer>,
+    /// It stands beside the gateway, with one command, and not in a sandbox.
+    pub(super) beside: bool,
     /// Stops the two tasks of the connection with the last clone.
     _tasks: Arc<tokio::task::JoinSet<()>>,
 }
@@ -158,7 +164,7 @@ impl Link {
         });
         let writer = Arc::clone(&shared);
         tasks.spawn(async move { writer.write().await });
-        let link = Self { shared, peer, _tasks: Arc::new(tasks) };
+        let link = Self { shared, peer, beside: false, _tasks: Arc::new(tasks) };
         link.send(&ToInit::Hello(Hello::ours([0; 16])))?;
         let hello = link.answer(greeted).await?;
         if hello.version != VERSION {
@@ -384,7 +390,9 @@ impl Shared {
     fn dispatch(&self, message: FromInit) -> Result<(), String> {
         let mut table = lock(&self.table);
         let (id, event) = match message {
-            FromInit::Started { id, pid, known } => (id, Event::Started { pid, known }),
+            FromInit::Started { id, pid, known, input, open } => {
+                (id, Event::Started { pid, known, input, open })
+            }
             FromInit::StdinTaken { id, offset, closed } => (id, Event::StdinTaken { offset, closed }),
             FromInit::Refused { id, reason, errno } => (id, Event::Refused { reason, errno }),
             FromInit::Exit(exit) => {

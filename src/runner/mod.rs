@@ -12,6 +12,7 @@ mod engine_run;
 mod error;
 pub mod host;
 pub mod host_plan;
+mod limits;
 mod link;
 mod meet;
 mod outcome;
@@ -25,9 +26,13 @@ pub use awaited::Awaited;
 pub use channel::Channel;
 pub use describe::Asked;
 pub use error::{LinkError, RunError};
+pub use limits::Limits;
 pub use link::{Event, Link};
-pub use outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailure, Transport, Usage};
+pub use outcome::{
+    Capabilities, Certainty, Death, HeldBy, HeldLimits, Outcome, Processes, StartFailure, Transport, Usage,
+};
 
 pub use plan::{Plan, Setting};
 pub use result::ExecResult;
+pub(crate) use result::{classify, signal_name};
 pub use running::{Options, Progress, Road, Running, fresh_id, start, start_as, start_on_host};

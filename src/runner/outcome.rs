@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error;
-use crate::wire::{Cause, Exit};
+use crate::wire::{Cause, Exit, Held, Means};
 
 /// Which road a command took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -79,6 +79,14 @@ pub enum Death {
     EngineLost,
     /// It never ran.
     NotStarted,
+    /// The call's own limit on output.
+    OutputLimit,
+    /// The call's own limit on CPU time.
+    CpuLimit,
+    /// The call's own limit on memory.
+    MemoryLimit,
+    /// The call's own limit on processes.
+    ProcessLimit,
 }
 
 /// How sure a cause is. Counters of the kernel are container-wide.
@@ -137,6 +145,57 @@ pub struct Processes {
     pub proven_gone: bool,
 }
 
+/// How a limit was held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeldBy {
+    /// Every byte was counted: exact.
+    Counting,
+    /// The command's processes were looked at again and again; what is over in between is not seen.
+    Watching,
+    /// As [`Self::Watching`], and the kernel holds each process to it by itself (`RLIMIT_DATA`).
+    PerProcess,
+    /// The command had a control group of its own: exact.
+    Cgroup,
+}
+
+/// How each of the call's own limits was held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HeldLimits {
+    /// Memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<HeldBy>,
+    /// Output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<HeldBy>,
+    /// CPU time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<HeldBy>,
+    /// Processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<HeldBy>,
+}
+
+impl HeldLimits {
+    fn of(held: Held) -> Option<Self> {
+        let by = |means| match means {
+            Means::None => None,
+            Means::Counted => Some(HeldBy::Counting),
+            Means::Watched => Some(HeldBy::Watching),
+            Means::PerProcess => Some(HeldBy::PerProcess),
+            Means::Cgroup => Some(HeldBy::Cgroup),
+        };
+        let all = Self {
+            memory: by(held.memory),
+            output: by(held.output),
+            cpu: by(held.cpu),
+            processes: by(held.processes),
+        };
+        (all != Self::default()).then_some(all)
+    }
+}
+
 /// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
@@ -164,6 +223,9 @@ pub struct Outcome {
     pub stderr_bytes: u64,
     /// Temporary file systems that were full at the end.
     pub full: Vec<String>,
+    /// How the call's own limits were held; absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<HeldLimits>,
     /// The road it took.
     pub transport: Transport,
 }
@@ -180,6 +242,10 @@ impl Outcome {
             Cause::OwnerLost => Death::OwnerLost,
             Cause::Stopped => Death::SandboxStopped,
             Cause::NotStarted => Death::NotStarted,
+            Cause::OutputLimit => Death::OutputLimit,
+            Cause::CpuLimit => Death::CpuLimit,
+            Cause::MemoryLimit => Death::MemoryLimit,
+            Cause::ProcessLimit => Death::ProcessLimit,
             // The out-of-memory killer ends processes; a command that failed while it struck died of it. One that
             // survived the loss of a child did not.
             Cause::Ended | Cause::SupervisorLost if exit.oom_kills > 0 && failed => Death::Memory,
@@ -208,6 +274,7 @@ impl Outcome {
             stdout_bytes: exit.stdout_bytes,
             stderr_bytes: exit.stderr_bytes,
             full: exit.full,
+            limits: HeldLimits::of(exit.held_limits),
             transport: Transport::Init,
         }
     }
@@ -229,6 +296,7 @@ impl Outcome {
             stdout_bytes,
             stderr_bytes,
             full: Vec::new(),
+            limits: None,
             transport,
         }
     }
@@ -237,7 +305,12 @@ impl Outcome {
     /// say it, 128 and the signal's number, 125 where creel or the sandbox failed.
     pub fn exit_status(&self) -> u8 {
         match self.death {
-            Death::Timeout | Death::NoOutputTimeout => error::EXIT_TIMEOUT,
+            Death::Timeout
+            | Death::NoOutputTimeout
+            | Death::OutputLimit
+            | Death::CpuLimit
+            | Death::MemoryLimit
+            | Death::ProcessLimit => error::EXIT_TIMEOUT,
             Death::EngineLost | Death::SupervisorLost | Death::OwnerLost | Death::SandboxStopped => {
                 error::EXIT_CREEL
             }

@@ -1,13 +1,12 @@
 //! From a permit and the sandbox's settings to the exact argv, environment and directory. Pure; both transports use it.
 
+use super::host_plan::term;
 use crate::approvals::{Command, Names, Permit};
 
 /// The private variable that carries the PATH past the login profile (seed-000, spec `exec.md` §3.5).
 const PATH_CARRIER: &str = "OPENCLAW_PREPEND_PATH";
 /// PATH of an image that sets none: the kernel's and every distribution's default directories.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Terminal type where a terminal is asked for and none is named.
-const DEFAULT_TERM: &str = "xterm-256color";
 
 /// What surrounds every command of a sandbox.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -73,11 +72,13 @@ impl Plan {
             set(name, value);
         }
         set("HOME", setting.home.as_deref().unwrap_or(&workdir));
-        if tty {
-            set("TERM", DEFAULT_TERM);
-        }
         for (name, value) in setting.env.iter().chain(permit.env()) {
             set(name, value);
+        }
+        if tty {
+            // The image's own says nothing about this terminal.
+            let named = value(permit.env(), "TERM").or_else(|| value(&setting.env, "TERM"));
+            set("TERM", term(named));
         }
         set("OPENCLAW_SHELL", "exec");
         let path = path(permit, setting);
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(get(&plan, "HOME"), Some("/tmp"));
         assert_eq!(get(&plan, "OPENCLAW_SHELL"), Some("exec"));
         assert_eq!(get(&plan, "PATH"), Some("/pre:/img/bin:/bin"));
-        assert_eq!(get(&plan, "TERM"), Some(DEFAULT_TERM));
+        assert_eq!(get(&plan, "TERM"), Some("xterm-256color"));
         assert_eq!((plan.argv.len(), plan.shell, plan.workdir.as_str()), (1, false, "/tmp"));
     }
 

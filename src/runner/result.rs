@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::outcome::{Capabilities, Certainty, Death, Outcome, Processes, StartFailure, Transport, Usage};
+use super::outcome::{
+    Capabilities, Certainty, Death, HeldLimits, Outcome, Processes, StartFailure, Transport, Usage,
+};
 use crate::error::Report;
 
 /// `details` of a finished call, as JSON.
@@ -51,6 +53,9 @@ pub struct ExecResult {
     pub stderr_bytes: u64,
     /// Temporary file systems that were full.
     pub full: Vec<String>,
+    /// How the call's own limits were held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<HeldLimits>,
     /// The road taken.
     pub transport: Transport,
     /// Why not over init, where it was not.
@@ -88,6 +93,7 @@ impl ExecResult {
             stdout_bytes: outcome.stdout_bytes,
             stderr_bytes: outcome.stderr_bytes,
             full: outcome.full.clone(),
+            limits: outcome.limits,
             transport: outcome.transport,
             transport_reason: None,
             capabilities: outcome.transport.capabilities(),
@@ -97,10 +103,14 @@ impl ExecResult {
 }
 
 /// Upstream's words: kind of failure (none for completed) and reason.
-fn classify(outcome: &Outcome) -> (Option<&'static str>, &'static str) {
+pub(crate) fn classify(outcome: &Outcome) -> (Option<&'static str>, &'static str) {
     match outcome.death {
         Death::Timeout => (Some("overall-timeout"), "overall-timeout"),
         Death::NoOutputTimeout => (Some("no-output-timeout"), "no-output-timeout"),
+        Death::OutputLimit => (Some("runtime-error"), "output-limit"),
+        Death::CpuLimit => (Some("runtime-error"), "cpu-limit"),
+        Death::MemoryLimit => (Some("runtime-error"), "memory-limit"),
+        Death::ProcessLimit => (Some("runtime-error"), "process-limit"),
         Death::Cancelled => (Some("aborted"), "manual-cancel"),
         Death::NotStarted => match outcome.start_failure {
             Some(StartFailure::NotFound | StartFailure::Shell) => {
@@ -122,7 +132,8 @@ fn classify(outcome: &Outcome) -> (Option<&'static str>, &'static str) {
     }
 }
 
-fn signal_name(signal: i32) -> String {
+/// `SIGTERM`; `SIG34` for those without a name.
+pub(crate) fn signal_name(signal: i32) -> String {
     nix::sys::signal::Signal::try_from(signal)
         .map_or_else(|_| format!("SIG{signal}"), |name| name.as_str().to_owned())
 }

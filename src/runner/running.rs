@@ -8,10 +8,10 @@ use super::channel::Channel;
 use super::engine_run::EngineRun;
 use super::host_plan::HostSetting;
 use super::link::Event;
-use super::{Link, LinkError, Outcome, Plan, RunError, Setting, Transport};
-use crate::approvals::Permit;
+use super::{Death, Limits, Link, LinkError, Outcome, Plan, RunError, Setting, Transport};
+use crate::approvals::{HostPermit, Permit};
 use crate::engine::{ContainerId, Engine};
-use crate::wire::{CommandId, Spawn, Stream};
+use crate::wire::{CommandId, Refusal, Spawn, Stream};
 
 /// How a command is run. Times are limits on the whole command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Options {
     pub lease: Option<Duration>,
     /// Background processes of a finished command are left alone instead of ended.
     pub keep_leftovers: bool,
+    /// What the command may use at most.
+    pub limits: Limits,
 }
 
 impl Default for Options {
@@ -45,6 +47,7 @@ impl Default for Options {
             drain: Duration::from_millis(250),
             lease: Some(Duration::from_secs(30)),
             keep_leftovers: false,
+            limits: Limits::default(),
         }
     }
 }
@@ -93,13 +96,29 @@ pub struct Running {
     id: CommandId,
     shell: bool,
     grace: Duration,
-    written: u64,
+    input: Input,
     started: Instant,
     /// Bytes of both streams that came.
     bytes: [u64; 2],
+    /// Told next, before anything else happens.
+    queued: Option<Progress>,
+    /// It is known to run, or to have run: what is refused from here on is a request.
+    begun: bool,
     done: bool,
     /// Dropped before its end, it is ended.
     ends_with_us: bool,
+}
+
+/// Standard input of a command: how far it was sent, and taken.
+#[derive(Debug, Default)]
+struct Input {
+    written: u64,
+    taken: u64,
+    ended: bool,
+    /// The command takes no more: what is written is nobody's.
+    gone: bool,
+    /// What waits until init has said where an adopted command's input goes on.
+    waiting: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -133,11 +152,12 @@ pub async fn start_as(
 /// Starts what the permit allows beside the gateway, over its own supervisor's link.
 pub async fn start_on_host(
     id: CommandId,
-    permit: &Permit,
+    permit: &HostPermit,
     setting: &HostSetting,
     options: &Options,
     link: &Link,
 ) -> Result<Running, RunError> {
+    let permit = permit.command();
     let plan = setting.plan(permit, options.tty.is_some());
     launch(id, permit, plan, options, &Road::Init(link.clone())).await
 }
@@ -151,23 +171,16 @@ async fn launch(
 ) -> Result<Running, RunError> {
     tracing::debug!(permit = permit.digest(), %id, road = ?road.transport(), "start");
     let shell = plan.shell;
+    if !options.limits.is_none() && road.transport() == Transport::Engine {
+        return Err(RunError::LimitsNotHeld);
+    }
     let via = match road {
         Road::Init(link) => Via::Init(link.spawn(request(id, plan, options))?),
         Road::Engine(engine, container) => {
             Via::Engine(Box::new(EngineRun::start(engine, container, id, plan, options).await?))
         }
     };
-    Ok(Running {
-        via,
-        id,
-        shell,
-        grace: options.grace,
-        written: 0,
-        started: Instant::now(),
-        bytes: [0; 2],
-        done: false,
-        ends_with_us: true,
-    })
+    Ok(Running::new(via, id, shell, options.grace))
 }
 
 /// A name for a command that nobody can guess.
@@ -196,12 +209,36 @@ fn request(id: CommandId, plan: Plan, options: &Options) -> Spawn {
         lease_ms: millis(options.lease),
         keep_leftovers: options.keep_leftovers,
         ring: 0,
+        limits: options.limits.on_wire(),
     }
 }
 
+/// Bytes of input that may be under way; init refuses more.
+const INPUT_WINDOW: u64 = 256 * 1024;
+
 impl Running {
+    fn new(via: Via, id: CommandId, shell: bool, grace: Duration) -> Self {
+        Self {
+            via,
+            id,
+            shell,
+            grace,
+            input: Input::default(),
+            started: Instant::now(),
+            bytes: [0; 2],
+            queued: None,
+            begun: false,
+            done: false,
+            ends_with_us: true,
+        }
+    }
+
     /// Takes a command over that runs already, or has ended and waits to be told; output comes from `from` on, the
     /// number of bytes of both streams that are safe here. Dropped, it goes on.
+    ///
+    /// Its input goes on where it stopped; [`Progress::Input`] says where that is and whether it takes more. Where init
+    /// does not know the command, [`Self::next`] fails with [`RunError::Unknown`]; where another creel owns it, with
+    /// [`LinkError::Refused`].
     pub fn adopt(
         link: &Link,
         id: CommandId,
@@ -209,17 +246,8 @@ impl Running {
         shell: bool,
         grace: Duration,
     ) -> Result<Self, RunError> {
-        let mut running = Self {
-            via: Via::Init(link.attach(id, true, from)?),
-            id,
-            shell,
-            grace,
-            written: 0,
-            started: Instant::now(),
-            bytes: [0; 2],
-            done: false,
-            ends_with_us: false,
-        };
+        let mut running = Self::new(Via::Init(link.attach(id, true, from)?), id, shell, grace);
+        running.input.waiting = Some(Vec::new());
         running.outlive();
         Ok(running)
     }
@@ -254,52 +282,166 @@ impl Running {
         self.id
     }
 
+    /// How long the command may live without its owner from now on; `None` is for ever (design §10). Over the engine's exec
+    /// API nothing changes.
+    pub fn hold(&mut self, lease: Option<Duration>) -> Result<(), RunError> {
+        match &mut self.via {
+            Via::Init(channel) => told(channel.lease(lease)),
+            Via::Engine(_) => Ok(()),
+        }
+    }
+
+    /// Bytes of both streams that were handed out: the end of the last [`Progress::Output`] in the order of both, and
+    /// where [`Self::adopt`] can go on. A piece that begins later than the one before ended tells of output that is lost.
+    pub fn position(&self) -> u64 {
+        match &self.via {
+            Via::Init(channel) => channel.position(),
+            Via::Engine(_) => self.bytes.iter().sum(),
+        }
+    }
+
     /// What happens next. After [`Progress::Done`] nothing does.
     pub async fn next(&mut self) -> Result<Progress, RunError> {
-        let progress = match &mut self.via {
-            Via::Init(channel) => match channel.next().await {
-                Ok(event) => init_progress(event, self.shell)?,
-                Err(LinkError::Lost { .. }) if channel.link().has_ended().await => {
-                    let wall = self.started.elapsed();
-                    Progress::Done(Box::new(Outcome::stopped(Transport::Init, wall, self.bytes)))
-                }
-                Err(error) => return Err(error.into()),
-            },
-            Via::Engine(run) => run.next().await?,
+        let progress = match self.queued.take() {
+            Some(progress) => progress,
+            None => self.await_next().await?,
         };
-        if let Progress::Output(stream, data) = &progress {
-            let [out, err] = &mut self.bytes;
-            *if *stream == Stream::Stderr { err } else { out } += u64::try_from(data.len()).unwrap_or(0);
+        match &progress {
+            Progress::Output(stream, data) => {
+                let [out, err] = &mut self.bytes;
+                let total = if *stream == Stream::Stderr { err } else { out };
+                *total += u64::try_from(data.len()).unwrap_or(0);
+            }
+            Progress::Input { taken, closed } => {
+                self.input.taken = self.input.taken.max(*taken);
+                self.input.gone |= *closed;
+            }
+            Progress::Started(_) | Progress::Done(_) => {}
         }
         self.done |= matches!(progress, Progress::Done(_));
         Ok(progress)
     }
 
+    async fn await_next(&mut self) -> Result<Progress, RunError> {
+        loop {
+            let event = match &mut self.via {
+                Via::Engine(run) => return run.next().await,
+                Via::Init(channel) => match channel.next().await {
+                    Ok(event) => event,
+                    Err(LinkError::Lost { .. }) if channel.link().has_ended().await => {
+                        let wall = self.started.elapsed();
+                        let mut outcome = Outcome::stopped(Transport::Init, wall, self.bytes);
+                        if channel.link().beside {
+                            outcome.death = Death::SupervisorLost;
+                        }
+                        return Ok(Progress::Done(Box::new(outcome)));
+                    }
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            if let Some(progress) = self.take(event)? {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Takes an event in. `None` where it is nobody else's business.
+    fn take(&mut self, event: Event) -> Result<Option<Progress>, RunError> {
+        if let Event::Refused { reason, errno } = event {
+            return match reason {
+                _ if self.begun => {
+                    tracing::debug!(id = %self.id, ?reason, errno, "a request about a command was refused");
+                    Ok(None)
+                }
+                Refusal::Unknown => Err(RunError::Unknown { id: self.id }),
+                _ => Err(LinkError::Refused { reason, errno }.into()),
+            };
+        }
+        self.begun = true;
+        Ok(Some(match event {
+            Event::Started { pid, input, open, .. } => {
+                let place = self.go_on_with_input(input, open)?;
+                if pid == 0 {
+                    // Said again when it is known.
+                    return Ok(place);
+                }
+                self.queued = place;
+                Progress::Started(pid)
+            }
+            Event::Output { stream, data, .. } => Progress::Output(stream, data),
+            Event::StdinTaken { offset, closed } => Progress::Input { taken: offset, closed },
+            Event::Exit(exit) => Progress::Done(Box::new(Outcome::from_exit(*exit, self.shell))),
+            Event::Refused { .. } => return Ok(None),
+        }))
+    }
+
+    /// Sends what waited for the place where an adopted command's input goes on, and tells that place.
+    fn go_on_with_input(&mut self, place: u64, open: bool) -> Result<Option<Progress>, RunError> {
+        let Some(waiting) = self.input.waiting.take() else { return Ok(None) };
+        (self.input.written, self.input.taken) = (place, place);
+        if open && (!waiting.is_empty() || self.input.ended) {
+            let ended = self.input.ended;
+            self.send_input(waiting, ended)?;
+        }
+        Ok(Some(Progress::Input { taken: place, closed: !open }))
+    }
+
+    /// How many bytes [`Self::write`] takes now. More follow with [`Progress::Input`].
+    pub fn input_room(&self) -> u64 {
+        let kept = self.input.waiting.as_ref().map_or(0, Vec::len);
+        let waiting = self.input.written.saturating_sub(self.input.taken);
+        INPUT_WINDOW.saturating_sub(waiting.saturating_add(u64::try_from(kept).unwrap_or(u64::MAX)))
+    }
+
     /// Sends bytes to standard input. Returns at once; [`Progress::Input`] tells how far they have got, and no more
     /// than 256 KiB may be under way.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::InputFull`] and [`RunError::InputEnded`]: nothing was sent, the command goes on.
     #[expect(clippy::unused_async, reason = "another transport may have to wait")]
     pub async fn write(&mut self, data: Vec<u8>) -> Result<(), RunError> {
-        let offset = self.written;
-        self.written += u64::try_from(data.len()).unwrap_or(0);
-        match &mut self.via {
-            Via::Init(channel) => told(channel.stdin(offset, data, false)),
-            Via::Engine(run) => {
-                run.write(&data);
+        if let Via::Engine(run) = &mut self.via {
+            run.write(&data);
+            return Ok(());
+        }
+        if self.input.ended {
+            return Err(RunError::InputEnded { id: self.id });
+        }
+        if self.input.gone {
+            return Ok(());
+        }
+        let room = self.input_room();
+        if u64::try_from(data.len()).unwrap_or(u64::MAX) > room {
+            return Err(RunError::InputFull { id: self.id, waiting: INPUT_WINDOW - room });
+        }
+        match &mut self.input.waiting {
+            Some(kept) => {
+                kept.extend_from_slice(&data);
                 Ok(())
             }
+            None => self.send_input(data, false),
         }
     }
 
     /// Ends standard input.
     #[expect(clippy::unused_async, reason = "another transport may have to wait")]
     pub async fn close_input(&mut self) -> Result<(), RunError> {
-        match &mut self.via {
-            Via::Init(channel) => told(channel.stdin(self.written, Vec::new(), true)),
-            Via::Engine(run) => {
-                run.close_input();
-                Ok(())
-            }
+        if let Via::Engine(run) = &mut self.via {
+            run.close_input();
+            return Ok(());
         }
+        if std::mem::replace(&mut self.input.ended, true) || self.input.waiting.is_some() {
+            return Ok(());
+        }
+        self.send_input(Vec::new(), true)
+    }
+
+    fn send_input(&mut self, data: Vec<u8>, ends: bool) -> Result<(), RunError> {
+        let Via::Init(channel) = &self.via else { return Ok(()) };
+        let offset = self.input.written;
+        self.input.written += u64::try_from(data.len()).unwrap_or(0);
+        told(channel.stdin(offset, data, ends))
     }
 
     /// Ends the command and everything it started; [`Progress::Done`] tells the result.
@@ -350,14 +492,4 @@ fn told(result: Result<(), LinkError>) -> Result<(), RunError> {
         Err(LinkError::Lost { .. }) => Ok(()),
         other => Ok(other?),
     }
-}
-
-fn init_progress(event: Event, shell: bool) -> Result<Progress, RunError> {
-    Ok(match event {
-        Event::Started { pid, .. } => Progress::Started(pid),
-        Event::Output { stream, data, .. } => Progress::Output(stream, data),
-        Event::StdinTaken { offset, closed } => Progress::Input { taken: offset, closed },
-        Event::Exit(exit) => Progress::Done(Box::new(Outcome::from_exit(*exit, shell))),
-        Event::Refused { reason, errno } => return Err(LinkError::Refused { reason, errno }.into()),
-    })
 }

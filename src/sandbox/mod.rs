@@ -14,12 +14,14 @@
 //! | `blame` | which setting an engine's words are about; pure |
 //! | `fate` | who goes and who stays, and why; pure |
 //! | `pool` | containers that wait, ready, for the first session that wants such a one |
+//! | `again` | back to a container in which commands were left running |
 //! | `stop`, `list`, `prune` | and out of it |
 //! | `preview` | what a request would become, and what the files say |
 //!
 //! The order of a start: lock → look → create → start → meet init → read the kernel's facts → compare → record →
 //! ready. A failure after `create` removes what this attempt made, and nothing else.
 
+mod again;
 mod blame;
 mod busy;
 mod by_link;
@@ -56,6 +58,7 @@ mod workspace;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use again::Unmet;
 pub use by_link::ByLink;
 pub use by_proc::ByProc;
 pub use ensure::{Ready, Timings};

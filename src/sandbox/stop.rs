@@ -132,10 +132,11 @@ impl Sandboxes {
         Ok(outcome)
     }
 
-    /// Waits for a keeper, which has nothing to keep any more, to take its containers away; not for ever.
+    /// Waits for a keeper, for whom nothing waits for sessions any more, to take those containers away; not for ever.
     async fn keeper_lets_go(&self) {
         let end = Instant::now() + LETS_GO;
-        while super::pool::holder(&self.layout).is_some() && Instant::now() < end {
+        let waits = || !super::pool::waiting(&self.layout).is_empty();
+        while super::pool::holder(&self.layout).is_some() && waits() && Instant::now() < end {
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -26,6 +26,12 @@ pub struct SpawnPlan<'a> {
     pub stdio: [BorrowedFd<'a>; 3],
     /// Make a new session with standard input as its terminal; otherwise a new process group.
     pub terminal: bool,
+    /// The kernel's out-of-memory killer takes it, and what it starts, before anything else.
+    pub expendable: bool,
+    /// Most bytes of private writable memory of each process; 0 is no limit.
+    pub data_bytes: u64,
+    /// Files into which it writes itself to join its control groups, before anything else of it runs.
+    pub doors: &'a [&'a CStr],
 }
 
 /// The step at which a child failed to become the program.
@@ -59,6 +65,9 @@ struct Shared<'a> {
     cwd: *const libc::c_char,
     stdio: [RawFd; 3],
     terminal: bool,
+    expendable: bool,
+    data_bytes: u64,
+    doors: &'a [&'a CStr],
     mask: libc::sigset_t,
     failed_stage: i32,
     failed_errno: i32,
@@ -87,6 +96,9 @@ pub fn spawn(plan: &SpawnPlan<'_>) -> Result<Pid, SpawnFailure> {
         cwd: plan.cwd.map_or(std::ptr::null(), CStr::as_ptr),
         stdio: plan.stdio.map(|fd| fd.as_raw_fd()),
         terminal: plan.terminal,
+        expendable: plan.expendable,
+        data_bytes: plan.data_bytes,
+        doors: plan.doors,
         mask,
         failed_stage: 0,
         failed_errno: 0,
@@ -155,6 +167,12 @@ unsafe fn become_program(shared: &Shared<'_>) -> (SpawnStage, i32) {
         if !shared.cwd.is_null() && libc::chdir(shared.cwd) < 0 {
             return (SpawnStage::Chdir, Errno::last_raw());
         }
+        if shared.expendable {
+            go_first();
+        }
+        if !join_groups(shared.doors) || !limit_data(shared.data_bytes) {
+            return (SpawnStage::Setup, Errno::last_raw());
+        }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const shared.mask, std::ptr::null_mut());
         (SpawnStage::Exec, try_exec(shared))
     }
@@ -194,6 +212,48 @@ unsafe fn setup_session(terminal: bool, stdio: [RawFd; 3]) -> libc::c_int {
         }
         libc::setpgid(0, 0)
     }
+}
+
+/// Raises this process's own standing with the out-of-memory killer to the highest. The file is root's as long as the
+/// memory that is borrowed from the supervisor is not dumpable, so it is for that moment. No reason to refuse a command.
+unsafe fn go_first() {
+    // SAFETY: system calls with values and with pointers to constants; the parent waits meanwhile.
+    unsafe {
+        let dumpable = libc::prctl(libc::PR_GET_DUMPABLE);
+        libc::prctl(libc::PR_SET_DUMPABLE, 1);
+        let fd = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if fd >= 0 {
+            libc::write(fd, c"1000".as_ptr().cast(), 4);
+            libc::close(fd);
+        }
+        libc::prctl(libc::PR_SET_DUMPABLE, dumpable);
+    }
+}
+
+/// Joins control groups. False when the kernel refuses one.
+unsafe fn join_groups(doors: &[&CStr]) -> bool {
+    doors.iter().all(|door| {
+        // SAFETY: system calls with a C string that `spawn` keeps alive, a pointer to a constant, and a descriptor.
+        unsafe {
+            let fd = libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            // Zero stands for whoever writes it.
+            let joined = fd >= 0 && libc::write(fd, c"0".as_ptr().cast(), 1) == 1;
+            if fd >= 0 && joined {
+                libc::close(fd);
+            }
+            joined
+        }
+    })
+}
+
+/// Limits private writable memory. False when the kernel refuses.
+unsafe fn limit_data(bytes: u64) -> bool {
+    if bytes == 0 {
+        return true;
+    }
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: reads a live local.
+    unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) == 0 }
 }
 
 /// Puts the three descriptors at 0, 1 and 2. They are all above 2 (creel-init keeps 0 to 2 on `/dev/null`).

@@ -2,11 +2,13 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | [`args`] | the arguments as they come, repaired and checked |
 //! | [`context`] | who calls, from where |
 //! | [`result`] | what a call gives back |
 //! | [`exec`] | run a command |
 //! | [`process`] | look at, feed and end commands in the background |
 
+pub mod args;
 pub mod context;
 pub mod exec;
 pub mod process;
@@ -33,6 +35,8 @@ pub struct Toolbox {
     pub base: SandboxOptions,
     /// Sandboxes that are open.
     pub open: Arc<exec::OpenSandboxes>,
+    /// What polls remember between calls.
+    pub polls: process::Polls,
 }
 
 impl Toolbox {
@@ -52,8 +56,38 @@ impl Toolbox {
     ) -> Result<ToolResult, ToolError> {
         match tool {
             "exec" | "bash" => Box::pin(exec::call(self, params, context, partial, cancel)).await,
-            "process" => process::call(&self.sessions, params, context, cancel).await,
+            "process" => {
+                let context = exec::process_context(self, context).await?;
+                process::call(&self.sessions, &self.polls, params, &context, cancel).await
+            }
             other => Err(ToolError::unknown(other)),
         }
     }
+}
+
+/// A tool as it is offered to a model.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ToolSchema {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, and how it is meant to be used.
+    pub description: String,
+    /// JSON Schema of its parameters.
+    pub parameters: serde_json::Value,
+}
+
+/// The tools that a run has. Without `process` nothing of `exec` goes on in the background, and its schema and
+/// description say so.
+pub fn schemas(process: bool) -> Vec<ToolSchema> {
+    let exec = ToolSchema {
+        name: "exec",
+        description: exec::params::description(process),
+        parameters: exec::params::schema(process),
+    };
+    let process = process.then(|| ToolSchema {
+        name: "process",
+        description: process::DESCRIPTION.to_owned(),
+        parameters: process::schema(),
+    });
+    std::iter::once(exec).chain(process).collect()
 }

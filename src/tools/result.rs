@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Diagnose, Report};
+use crate::process::record::SessionId;
 
 /// One block of content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,12 +24,16 @@ pub struct ToolResult {
     pub content: Vec<Content>,
     /// For programs; `status` is always there.
     pub details: Value,
+    /// The session of a command in the foreground that is kept so that the call can be said again; whoever carries the
+    /// result forgets it once the caller has it.
+    #[serde(skip)]
+    pub kept: Option<SessionId>,
 }
 
 impl ToolResult {
     /// A text and data.
     pub fn new(text: impl Into<String>, details: Value) -> Self {
-        Self { content: vec![Content::Text { text: text.into() }], details }
+        Self { content: vec![Content::Text { text: text.into() }], details, kept: None }
     }
 
     /// The text of all blocks.
@@ -62,6 +67,18 @@ impl Diagnose for ToolError {
 }
 
 impl ToolError {
+    /// A refusal as the model reads it: what, by which rule, what helps.
+    pub fn of(report: Report) -> Self {
+        let mut text = report.message.clone();
+        if let Some(rule) = &report.rule {
+            text += &format!("\nrule: {rule}");
+        }
+        if !report.fix.is_empty() {
+            text += &format!("\nfix: {}", report.fix);
+        }
+        Self { text, report }
+    }
+
     /// No such tool.
     pub fn unknown(tool: &str) -> Self {
         let message = format!("there is no tool {:?}", crate::shown::one_line(tool));

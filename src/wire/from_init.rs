@@ -1,7 +1,7 @@
 //! Messages from init to the host. Hostile input: a sandbox may have replaced what speaks here.
 
 use super::codec::{Reader, WireError, Writer};
-use super::{CommandId, Facts, Hello, Nonce, PathFacts, frame};
+use super::{CommandId, Facts, Held, Hello, Nonce, PathFacts, frame};
 
 /// A message from init.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub enum FromInit {
         pid: i32,
         /// The id was known: this host's request started nothing.
         known: bool,
+        /// Bytes of standard input that init has, those that wait for the command included: where the next goes on.
+        input: u64,
+        /// Standard input takes more.
+        open: bool,
     },
     /// A piece of output.
     Output(Output),
@@ -122,6 +126,14 @@ pub enum Cause {
     Stopped = 6,
     /// It never ran: see `stage` and `errno`.
     NotStarted = 7,
+    /// Its own limit on output.
+    OutputLimit = 8,
+    /// Its own limit on CPU time.
+    CpuLimit = 9,
+    /// Its own limit on memory.
+    MemoryLimit = 10,
+    /// Its own limit on processes.
+    ProcessLimit = 11,
 }
 
 /// The end of a command, as data.
@@ -169,6 +181,8 @@ pub struct Exit {
     pub proven: bool,
     /// Temporary file systems that were full when the command ended.
     pub full: Vec<String>,
+    /// How its own limits were held.
+    pub held_limits: Held,
 }
 
 /// One command in the table.
@@ -199,10 +213,12 @@ impl FromInit {
                 hello.write(&mut w);
                 64
             }
-            Self::Started { id, pid, known } => {
+            Self::Started { id, pid, known, input, open } => {
                 w.raw(&id.0);
                 w.i32(*pid);
                 w.bool(*known);
+                w.u64(*input);
+                w.bool(*open);
                 65
             }
             Self::Output(output) => {
@@ -251,7 +267,13 @@ impl FromInit {
         let mut r = Reader::new(payload);
         let message = match kind {
             64 => Self::Hello(Hello::read(&mut r)?),
-            65 => Self::Started { id: r.id()?, pid: r.i32()?, known: r.bool("known")? },
+            65 => Self::Started {
+                id: r.id()?,
+                pid: r.i32()?,
+                known: r.bool("known")?,
+                input: r.u64()?,
+                open: r.bool("open")?,
+            },
             OUTPUT_KIND => {
                 let (id, stream, offset, seq) = read_output_prefix(&mut r)?;
                 Self::Output(Output { id, stream, offset, seq, data: r.rest().to_vec() })
@@ -324,8 +346,9 @@ impl Refusal {
 }
 
 impl Cause {
-    fn read(value: u8) -> Result<Self, WireError> {
-        Ok(match value {
+    /// The cause of this number.
+    pub fn from_number(value: u8) -> Option<Self> {
+        Some(match value {
             0 => Self::Ended,
             1 => Self::Timeout,
             2 => Self::Silence,
@@ -334,7 +357,11 @@ impl Cause {
             5 => Self::SupervisorLost,
             6 => Self::Stopped,
             7 => Self::NotStarted,
-            _ => return Err(WireError::Value("cause")),
+            8 => Self::OutputLimit,
+            9 => Self::CpuLimit,
+            10 => Self::MemoryLimit,
+            11 => Self::ProcessLimit,
+            _ => return None,
         })
     }
 }
@@ -361,12 +388,13 @@ impl Exit {
         w.u32(self.killed);
         w.bool(self.proven);
         w.list(&self.full, |w, path| w.bytes(path.as_bytes()));
+        self.held_limits.write(w);
     }
 
     fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self {
             id: r.id()?,
-            cause: Cause::read(r.u8()?)?,
+            cause: Cause::from_number(r.u8()?).ok_or(WireError::Value("cause"))?,
             code: r.i32()?,
             signal: r.i32()?,
             stage: r.u8()?,
@@ -386,6 +414,7 @@ impl Exit {
             killed: r.u32()?,
             proven: r.bool("proven")?,
             full: r.list(Reader::text)?,
+            held_limits: Held::read(r)?,
         })
     }
 }

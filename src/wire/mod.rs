@@ -3,10 +3,12 @@
 //! A byte stream is all it needs (design §10); who may speak is settled outside it, by the kernel's word on the
 //! peer. Neither side trusts the other's bytes: every length is bounded, every value checked.
 
+mod badge;
 mod codec;
 mod facts;
 mod frame;
 mod from_init;
+mod limits;
 mod nonce;
 pub mod probe;
 mod to_init;
@@ -15,6 +17,7 @@ use std::fmt;
 
 use codec::{Reader, Writer};
 
+pub use badge::{Badge, id as parse_id};
 pub use codec::WireError;
 pub use facts::{Facts, PathFacts};
 pub use frame::{Assembler, HEADER, MAX_FROM_INIT, MAX_PAYLOAD, MAX_TO_INIT, RawMessage};
@@ -22,11 +25,12 @@ pub use from_init::{
     Cause, Entry, Exit, FromInit, MAX_OUTPUT, OUTPUT_KIND, OUTPUT_PREFIX, Output, Refusal, Stream,
     output_fields, output_head,
 };
+pub use limits::{Held, Limits, Means};
 pub use nonce::Nonce;
 pub use to_init::{Spawn, ToInit};
 
 /// Version of the protocol. Another version is another container: creel recreates rather than translates.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Name of a command, chosen by the host: 128 random bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

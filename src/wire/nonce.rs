@@ -36,7 +36,8 @@ impl Nonce {
     }
 }
 
-fn digit(byte: u8) -> Option<u8> {
+/// The value of a lower-case hex digit.
+pub(super) fn digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),

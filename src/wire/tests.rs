@@ -26,6 +26,7 @@ fn to_init() -> Vec<ToInit> {
             lease_ms: 5,
             keep_leftovers: true,
             ring: 6,
+            limits: Limits { memory_bytes: 7, output_bytes: 8, cpu_ms: 9, processes: 10 },
         })),
         ToInit::Stdin { id: id(), offset: 7, eof: true, data: b"in".to_vec() },
         ToInit::Signal { id: id(), signal: 2 },
@@ -38,6 +39,7 @@ fn to_init() -> Vec<ToInit> {
         ToInit::Probe { paths: vec!["/workspace".to_owned()] },
         ToInit::Ping { nonce: 13 },
         ToInit::Prove,
+        ToInit::Lease { id: id(), lease_ms: 30_000 },
     ]
 }
 
@@ -64,6 +66,12 @@ fn from_init() -> Vec<FromInit> {
         killed: 11,
         proven: true,
         full: vec!["/tmp".to_owned()],
+        held_limits: Held {
+            memory: Means::PerProcess,
+            output: Means::Counted,
+            cpu: Means::Watched,
+            processes: Means::Cgroup,
+        },
     };
     let facts = Facts {
         status: "NoNewPrivs:\t1\n".to_owned(),
@@ -85,7 +93,7 @@ fn from_init() -> Vec<FromInit> {
     let entry = Entry { id: id(), pid: 7, running: true, owned: false, age_ms: 1, acked: 2, written: 3 };
     vec![
         FromInit::Hello(Hello::ours([1; 16])),
-        FromInit::Started { id: id(), pid: 7, known: false },
+        FromInit::Started { id: id(), pid: 7, known: false, input: 4, open: true },
         FromInit::Output(Output {
             id: id(),
             stream: Stream::Stderr,
@@ -128,7 +136,7 @@ fn every_message_survives_a_round_trip() {
     }
 }
 
-/// The bytes of version 1. A difference here needs a new [`VERSION`].
+/// The bytes of version 2. A difference here needs a new [`VERSION`].
 #[test]
 fn the_schema_is_pinned() {
     let mut text = format!("version {VERSION}\n");
@@ -147,7 +155,7 @@ fn the_schema_is_pinned() {
         line(format!("{message:?}"), frames(|out| message.encode(out)));
     }
     insta::with_settings!({snapshot_path => "../../tests/snapshots", prepend_module_to_snapshot => false}, {
-        insta::assert_snapshot!("wire-v1", text);
+        insta::assert_snapshot!("wire-v2", text);
     });
 }
 

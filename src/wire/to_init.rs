@@ -1,7 +1,7 @@
 //! Messages from the host to init.
 
 use super::codec::{Reader, WireError, Writer};
-use super::{CommandId, Hello, frame};
+use super::{CommandId, Hello, Limits, frame};
 
 /// A message to init.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +77,13 @@ pub enum ToInit {
         /// Comes back in the answer.
         nonce: u64,
     },
+    /// End the command when its owner has been gone for this long; 0 is never. Replaces what it was started with.
+    Lease {
+        /// The command.
+        id: CommandId,
+        /// Milliseconds.
+        lease_ms: u64,
+    },
     /// Ask for the nonce that init was given at its start: it proves who answers where the kernel cannot.
     Prove,
 }
@@ -110,6 +117,8 @@ pub struct Spawn {
     pub keep_leftovers: bool,
     /// Bytes of output kept until acknowledged; init clamps it.
     pub ring: u32,
+    /// What it may use at most.
+    pub limits: Limits,
 }
 
 impl ToInit {
@@ -173,6 +182,11 @@ impl ToInit {
                 12
             }
             Self::Prove => 13,
+            Self::Lease { id, lease_ms } => {
+                w.raw(&id.0);
+                w.u64(*lease_ms);
+                14
+            }
         };
         frame::put(kind, &w.0, out);
     }
@@ -194,6 +208,7 @@ impl ToInit {
             11 => Self::Probe { paths: r.list(Reader::text)? },
             12 => Self::Ping { nonce: r.u64()? },
             13 => Self::Prove,
+            14 => Self::Lease { id: r.id()?, lease_ms: r.u64()? },
             other => return Err(WireError::Kind(other)),
         };
         r.end()?;
@@ -217,6 +232,7 @@ impl Spawn {
         w.u64(self.lease_ms);
         w.bool(self.keep_leftovers);
         w.u32(self.ring);
+        self.limits.write(w);
     }
 
     fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -235,6 +251,7 @@ impl Spawn {
             lease_ms: r.u64()?,
             keep_leftovers: r.bool("keep_leftovers")?,
             ring: r.u32()?,
+            limits: Limits::read(r)?,
         })
     }
 }

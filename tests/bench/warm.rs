@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use creel::SandboxOptions;
 use creel::image::Recipe;
-use creel::keeper::Keeper;
+use creel::keeper::Pools;
 use creel::sandbox::{Sandboxes, Timings};
 use creel::state::StateDir;
 
@@ -22,7 +22,7 @@ pub(crate) async fn rows(ground: &Ground) -> Fallible<Vec<Row>> {
     let (pooled, alone) = (config(ground, "pooled", 1)?, config(ground, "alone", 0)?);
     let base = ground.options(&image);
     let sandboxes = Sandboxes::open(ground.engine.clone(), &StateDir::at(ground.state_dir()))?;
-    let mut keeper = Keeper::new(sandboxes, base.clone(), None, Duration::from_hours(1));
+    let mut keeper = Pools::new(sandboxes, base.clone(), None, Duration::from_hours(1));
     let mut session = 0;
     let mut next = |file: &std::path::Path| {
         session += 1;

@@ -24,6 +24,7 @@ pub(crate) enum End {
     Silence,
     Cancelled,
     NotStarted,
+    Limit,
     Lost,
 }
 
@@ -35,6 +36,7 @@ impl End {
             Death::NoOutputTimeout => Self::Silence,
             Death::Cancelled => Self::Cancelled,
             Death::NotStarted => Self::NotStarted,
+            Death::OutputLimit | Death::CpuLimit | Death::MemoryLimit | Death::ProcessLimit => Self::Limit,
             Death::OwnerLost | Death::SupervisorLost | Death::SandboxStopped | Death::EngineLost => {
                 Self::Lost
             }

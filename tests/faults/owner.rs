@@ -266,7 +266,7 @@ async fn who_attaches_early_is_not_told_of_a_start() {
         let mut pids = Vec::new();
         loop {
             match observer.next().await.unwrap() {
-                Event::Started { pid, known } => {
+                Event::Started { pid, known, .. } => {
                     assert!(known);
                     pids.push(pid);
                 }

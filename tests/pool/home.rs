@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use creel::engine::{Discovery, Engine};
 use creel::host_tool::host_tool;
-use creel::keeper::Keeper;
+use creel::keeper::Pools;
 use creel::sandbox::pool::Waiting;
 use creel::sandbox::{InUse, Listed, SandboxName, Sandboxes};
 use creel::state::StateDir;
@@ -61,8 +61,8 @@ impl Home {
     }
 
     /// A keeper in this process; nothing happens by itself.
-    pub(crate) fn keeper(&self) -> Keeper {
-        Keeper::new(self.sandboxes.clone(), self.base(), None, Duration::from_hours(1))
+    pub(crate) fn keeper(&self) -> Pools {
+        Pools::new(self.sandboxes.clone(), self.base(), None, Duration::from_hours(1))
     }
 
     /// Fills what was wished for, once.

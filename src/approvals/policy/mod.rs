@@ -5,16 +5,16 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | [`mode`] | the one word, the pair that it stands for |
+//! | [`mod@mode`] | the one word, the pair that it stands for |
 //! | [`words`] | policies as people type them |
 //! | [`requested`] | layers of configuration and session into the requested policy |
-//! | [`effective`] | requested policy and documents into what holds, each value with its source |
-//! | [`report`] | the same as told by `explain` and `exec-policy show` |
+//! | [`mod@effective`] | requested policy and documents into what holds, each value with its source |
+//! | [`mod@report`] | the same as told by `explain` and `exec-policy show` |
 //! | [`call`] | what one call may change: only to the stricter |
-//! | [`judge`] | allow, ask or deny for one command |
+//! | [`mod@judge`] | allow, ask or deny for one command |
 //! | [`answer`] | which answers are offered, and what follows from one |
 //! | [`route`] | where a command runs |
-//! | [`resolve`] | all of it together, for one session |
+//! | [`mod@resolve`] | all of it together, for one session |
 //! | [`snapshot`] | whether a policy still is what was approved under |
 
 pub mod answer;

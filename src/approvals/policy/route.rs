@@ -50,6 +50,13 @@ pub enum RouteError {
     },
 }
 
+/// The settings under which a call may name the host. From `auto` it may name any, except a host that would leave an
+/// active sandbox: that one has to be configured.
+fn allowing(requested: ExecHost, configured: ExecHost) -> String {
+    let own = format!("tools.exec.host={}", word(requested));
+    if configured == ExecHost::Auto { own } else { format!("{own} or tools.exec.host=auto") }
+}
+
 const fn word(host: ExecHost) -> &'static str {
     match host {
         ExecHost::Auto => "auto",
@@ -68,11 +75,19 @@ impl Diagnose for RouteError {
                 "switch sandbox.mode on for the agent, and leave host out of the call",
             ),
             Self::ElevatedRequired => ("CRL-ROUTE-004", "sandbox=required", "leave elevated out of the call"),
-            Self::NoSandbox => {
-                ("CRL-ROUTE-002", "tools.exec.host", "switch sandbox.mode on, or set tools.exec.host to auto")
-            }
-            Self::NotAllowed { .. } => {
-                ("CRL-ROUTE-003", "tools.exec.host", "leave host out of the call, or configure the host")
+            Self::NoSandbox => (
+                "CRL-ROUTE-002",
+                "tools.exec.host",
+                "set agents.defaults.sandbox.mode to \"non-main\" or \"all\", or use host auto, gateway or node",
+            ),
+            Self::NotAllowed { requested, configured } => {
+                let fix = format!("leave host out of the call, or set {}", allowing(*requested, *configured));
+                return Report {
+                    code: "CRL-ROUTE-003",
+                    message: self.to_string(),
+                    rule: Some("tools.exec.host".to_owned()),
+                    fix,
+                };
             }
         };
         Report { code, message: self.to_string(), rule: Some(rule.to_owned()), fix: fix.to_owned() }

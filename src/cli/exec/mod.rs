@@ -2,8 +2,8 @@
 
 mod args;
 mod input;
-mod output;
-mod terminal;
+pub(super) mod output;
+pub(super) mod terminal;
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -208,13 +208,13 @@ struct Ending {
 }
 
 /// The signals that end a command instead of creel alone.
-struct Signals {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
-fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+pub(super) fn listen(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| {
         Failure(crate::error::Report {
             code: "CRL-CLI-001",
@@ -226,7 +226,7 @@ fn listen(kind: SignalKind) -> Result<Signal, Failure> {
 }
 
 impl Signals {
-    fn listen() -> Result<Self, Failure> {
+    pub(super) fn listen() -> Result<Self, Failure> {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -235,7 +235,7 @@ impl Signals {
     }
 
     /// The number of the next signal that asks for an end.
-    async fn next(&mut self) -> u8 {
+    pub(super) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => 2,
             _ = self.terminate.recv() => 15,

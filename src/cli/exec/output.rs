@@ -12,7 +12,7 @@ const PIECES: usize = 16;
 
 /// Why the command's output went nowhere.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(in crate::cli) enum Unwritten {
     /// Our reader is gone: the command has nobody to talk to, as under a shell's SIGPIPE.
     ReaderGone,
     /// The stream does not take it: a full disk, an unreadable device.
@@ -20,14 +20,14 @@ pub(super) enum Unwritten {
 }
 
 /// Both streams.
-pub(super) struct Output {
+pub(in crate::cli) struct Output {
     pieces: Option<mpsc::Sender<(Stream, Bytes)>>,
     writer: Option<JoinHandle<Result<(), Unwritten>>>,
 }
 
 impl Output {
     /// Opens the streams; with `closed` (a JSON result) nothing is ever written.
-    pub(super) fn open(closed: bool) -> Self {
+    pub(in crate::cli) fn open(closed: bool) -> Self {
         if closed {
             return Self { pieces: None, writer: None };
         }
@@ -36,7 +36,7 @@ impl Output {
     }
 
     /// Hands a piece over. False when it is not taken any more; [`Output::close`] says why.
-    pub(super) async fn write(&mut self, stream: Stream, data: Bytes) -> bool {
+    pub(in crate::cli) async fn write(&mut self, stream: Stream, data: Bytes) -> bool {
         let Some(pieces) = &self.pieces else { return true };
         let sent = pieces.send((stream, data)).await.is_ok();
         if !sent {
@@ -46,7 +46,7 @@ impl Output {
     }
 
     /// Waits until everything is written.
-    pub(super) fn close(self) -> Result<(), Unwritten> {
+    pub(in crate::cli) fn close(self) -> Result<(), Unwritten> {
         drop(self.pieces);
         self.writer.map_or(Ok(()), |writer| writer.join().unwrap_or(Err(Unwritten::ReaderGone)))
     }

@@ -8,7 +8,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsi
 const DEFAULT: (u16, u16) = (24, 80);
 
 /// Rows and columns of our terminal.
-pub(super) fn size() -> (u16, u16) {
+pub(in crate::cli) fn size() -> (u16, u16) {
     let ours = tcgetwinsize(rustix::stdio::stdout()).or_else(|_| tcgetwinsize(rustix::stdio::stdin()));
     match ours {
         Ok(size) if size.ws_row > 0 && size.ws_col > 0 => (size.ws_row, size.ws_col),
@@ -17,14 +17,14 @@ pub(super) fn size() -> (u16, u16) {
 }
 
 /// Raw mode of our standard input, undone on drop.
-pub(super) struct Raw {
+pub(in crate::cli) struct Raw {
     before: Termios,
 }
 
 impl Raw {
     /// Switches to raw mode where standard input is a terminal and we are in its foreground: from the background
     /// the attempt would stop us.
-    pub(super) fn enter() -> Option<Self> {
+    pub(in crate::cli) fn enter() -> Option<Self> {
         let stdin = rustix::stdio::stdin();
         if !std::io::stdin().is_terminal() || tcgetpgrp(stdin).ok()? != rustix::process::getpgrp() {
             return None;

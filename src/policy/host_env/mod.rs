@@ -103,6 +103,13 @@ pub fn set_for_wrapper(name: &str, value: &str) -> Option<String> {
     (pager || listed(PRESENTATION, &upper) || upper.starts_with("LC_")).then_some(value)
 }
 
+/// Names that no call may set on a host, for tests of whoever asks [`set_by_call`].
+#[cfg(test)]
+pub(crate) fn refused_names() -> impl Iterator<Item = &'static str> {
+    let pagers = ["PAGER", "GIT_PAGER"];
+    [LOADERS, PLACES, TOOLS].into_iter().flatten().copied().filter(move |name| !pagers.contains(name))
+}
+
 fn refusal(upper: &str) -> Option<Refusal> {
     if [LOADERS, PLACES, TOOLS].iter().any(|list| listed(list, upper)) {
         return Some(Refusal::Listed);

@@ -105,7 +105,8 @@ pub fn encode(request: &Request<'_>, mode: CursorKeys) -> Result<Encoded, KeyErr
     Ok(Encoded { bytes, warnings, cursor_sensitive: sensitive > 0 })
 }
 
-fn bounded(length: usize) -> Result<(), KeyError> {
+/// Whether one request may hold this many bytes.
+pub fn bounded(length: usize) -> Result<(), KeyError> {
     if length > MAX_INPUT { Err(KeyError::TooLong { length }) } else { Ok(()) }
 }
 

@@ -1,20 +1,60 @@
 //! The table of process sessions: begun, followed, stored, found again after a restart (spec `exec.md` §5–§7).
+//!
+//! | file | concern |
+//! |---|---|
+//! | `core`, `entry` | what is shared; one session |
+//! | `open` | takes over what another creel left |
+//! | `follow` | one command to its end |
+//! | `adopt` | finds a command again |
+//! | `finish` | stores an end |
+//! | `fold`, `kept` | text out of stored bytes: counted, capped, polled |
+//! | `sweep` | which finished sessions go |
+//! | `input` | input that may have to be sent again; pure |
+//! | `name` | names of sessions; pure |
+//! | `query` | programs that ask their terminal; pure |
+//! | [`reach`] | finds the inits of containers and of host commands |
+//!
+//! The order of things, so that any creel process can be killed at any point: row → spawn; output → file →
+//! acknowledgement; end and notice → database → init forgets. What is not stored here is still with init.
 
-use std::sync::Arc;
+mod adopt;
+mod core;
+mod entry;
+mod error;
+mod finish;
+mod fold;
+mod follow;
+mod input;
+mod kept;
+mod name;
+mod open;
+mod query;
+pub mod reach;
+mod sweep;
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::process::record::{Begin, Place, SessionId, View};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use self::core::Core;
+use self::entry::{Entry, Order};
+use crate::process::keys::CursorKeys;
+use crate::process::record::{Begin, Phase, Place, SessionId, View};
+use crate::process::store::events::Events;
+use crate::process::store::now_ms;
 use crate::runner::{Link, Running};
 use crate::state::StateDir;
 use crate::wire::{CommandId, Stream};
 
-/// Why a session cannot be kept or used.
-#[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
-    /// Placeholder of the skeleton.
-    #[error("skeleton")]
-    Skeleton,
-}
+pub use error::ProcessError;
+pub use sweep::{MOST_CHARS, MOST_FINISHED};
+
+/// How long a request to write may wait: for a program that does not read, or an init that is being found again.
+const WRITE_WITHIN: Duration = Duration::from_secs(15);
 
 /// Finds the init of a place again, after a restart. Connections to one container are shared.
 pub trait Reach: Send + Sync + 'static {
@@ -60,96 +100,475 @@ pub struct Aggregated {
     pub truncated: bool,
 }
 
-/// The table. Clones share it.
+/// The table. Clones share it; with the last one the following stops, and the commands go on.
 #[derive(Clone)]
 pub struct Sessions {
-    inner: Arc<()>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    tasks: Mutex<JoinSet<()>>,
+    /// What should be known of the way it was opened.
+    warnings: Vec<String>,
 }
 
 impl std::fmt::Debug for Sessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sessions").field("users", &Arc::strong_count(&self.inner)).finish()
+        f.debug_struct("Sessions").field("sessions", &self.inner.core.entries().len()).finish()
     }
 }
 
-#[expect(unused_variables, clippy::unused_async, clippy::todo, reason = "skeleton")]
 impl Sessions {
     /// Opens the table below the state directory and takes every session over that another creel left. One process at a
     /// time has it: the keeper's lock is held by the caller.
+    ///
+    /// Returns when everything was read; commands are found again meanwhile, and are listed as running until their fate
+    /// is known.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory or the database in it cannot be used. A damaged database is no error: it is moved aside,
+    /// see [`Self::warnings`].
+    #[expect(clippy::unused_async, reason = "tasks are started, which needs a runtime")]
     pub async fn open(state: &StateDir, reach: Arc<dyn Reach>) -> Result<Self, ProcessError> {
-        todo!()
+        let opened = open::open(state, reach)?;
+        let tasks = Mutex::new(JoinSet::new());
+        let sessions =
+            Self { inner: Arc::new(Inner { core: opened.core, tasks, warnings: opened.warnings }) };
+        for entry in opened.unfinished {
+            sessions.spawn(follow::follow(Arc::clone(&sessions.inner.core), entry, None));
+        }
+        for entry in opened.unsettled {
+            sessions.spawn(open::settle(Arc::clone(&sessions.inner.core), entry));
+        }
+        sessions.spawn(open::housekeeping(Arc::clone(&sessions.inner.core)));
+        Ok(sessions)
     }
+
+    /// Stops following, and returns when nothing is under way any more. The commands go on; another creel takes them over.
+    pub async fn close(self) {
+        let mut tasks = {
+            let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        tasks.shutdown().await;
+    }
+
+    /// What should be known of the way the table was opened: a database that was moved aside, output of nobody.
+    pub fn warnings(&self) -> &[String] {
+        &self.inner.warnings
+    }
+
+    /// What happened that conversations should hear of.
+    pub fn events(&self) -> &Events {
+        &self.inner.core.events
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // What has ended is not kept.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    fn entry(&self, id: &SessionId) -> Result<Arc<Entry>, ProcessError> {
+        self.inner.core.get(id).ok_or_else(|| ProcessError::Unknown { id: id.clone() })
+    }
+
     /// Records a session before its command is started, durably: from here on a restart finds it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be recorded; nothing may be started then.
     pub fn begin(&self, begin: Begin) -> Result<(SessionId, CommandId), ProcessError> {
-        todo!()
+        let core = &self.inner.core;
+        let command =
+            crate::runner::fresh_id().map_err(|error| ProcessError::Random { reason: error.to_string() })?;
+        let now = now_ms();
+        let entry = {
+            let mut entries = core.entries();
+            let id = name::draw(now, |name| entries.contains_key(&SessionId(name.to_owned())))?;
+            let entry = Arc::new(Entry::new(id, command, begin, now, core.fresh_spool(command)));
+            entries.insert(entry.id.clone(), Arc::clone(&entry));
+            entry
+        };
+        if let Err(error) = core.store.begin(&entry.id, command, &entry.begin, now) {
+            core.entries().remove(&entry.id);
+            return Err(error.into());
+        }
+        Ok((entry.id.clone(), command))
     }
+
     /// Follows the command that was started under the id that [`Self::begin`] gave.
-    pub fn follow(&self, id: &SessionId, running: Running) -> Result<(), ProcessError> {
-        todo!()
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session or one that is followed; the command is then ended.
+    pub fn follow(&self, id: &SessionId, mut running: Running) -> Result<(), ProcessError> {
+        let entry = self.entry(id)?;
+        {
+            let mut state = entry.lock();
+            if state.waiting.is_none() {
+                return Err(ProcessError::Followed { id: id.clone() });
+            }
+            if state.phase == Phase::Starting {
+                state.phase = Phase::Foreground;
+            }
+        }
+        running.outlive();
+        entry.touch();
+        self.spawn(follow::follow(Arc::clone(&self.inner.core), entry, Some(running)));
+        Ok(())
     }
+
+    /// Keeps a value until the command has ended: a sandbox's lease.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session.
+    pub fn hold(&self, id: &SessionId, guard: impl std::any::Any + Send) -> Result<(), ProcessError> {
+        let entry = self.entry(id)?;
+        let mut state = entry.lock();
+        if state.phase != Phase::Finished {
+            state.held.0.push(Box::new(guard));
+        }
+        Ok(())
+    }
+
     /// Forgets a session whose command was never started.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session or one that is followed.
     pub fn abandon(&self, id: &SessionId) -> Result<(), ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        if entry.lock().waiting.take().is_none() {
+            return Err(ProcessError::Followed { id: id.clone() });
+        }
+        self.inner.core.delete(&[entry])
     }
+
     /// Lets a foreground session go on in the background: its lease ends. False where it has ended already.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session, or when that cannot be recorded.
     pub fn background(&self, id: &SessionId) -> Result<bool, ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        let over = |entry: &Entry| {
+            let state = entry.lock();
+            state.finalizing || state.phase == Phase::Finished
+        };
+        if over(&entry) {
+            return Ok(false);
+        }
+        self.inner.core.store.set_phase(id, Phase::Background)?;
+        {
+            let mut state = entry.lock();
+            if state.finalizing || state.phase == Phase::Finished {
+                return Ok(false);
+            }
+            state.phase = Phase::Background;
+            state.backgrounded = true;
+        }
+        let _ = entry.orders.send(Order::Release);
+        entry.touch();
+        Ok(true)
     }
+
     /// Waits for the end, at most `within`; the view then, ended or not.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session, or one that is removed meanwhile.
     pub async fn ended(&self, id: &SessionId, within: Option<Duration>) -> Result<View, ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        let until = within.and_then(|within| Instant::now().checked_add(within));
+        let mut changes = entry.watch();
+        loop {
+            changes.mark_unchanged();
+            if entry.is_finished() {
+                return Ok(entry.view());
+            }
+            self.entry(id)?;
+            let changed = changes.changed();
+            match until {
+                None => drop(changed.await),
+                Some(until) => {
+                    if tokio::time::timeout_at(until, changed).await.is_err() {
+                        return Ok(entry.view());
+                    }
+                }
+            }
+        }
     }
+
     /// A session of any scope.
     pub fn view(&self, id: &SessionId) -> Option<View> {
-        todo!()
+        let entry = self.inner.core.get(id)?;
+        entry.look();
+        let mut state = entry.lock();
+        (!state.hidden).then(|| state.view(&entry))
     }
+
     /// All sessions, newest start first.
     pub fn views(&self) -> Vec<View> {
-        todo!()
+        let entries = self.inner.core.all();
+        let visible = |entry: Arc<Entry>| {
+            let mut state = entry.lock();
+            (!state.hidden).then(|| state.view(&entry))
+        };
+        let mut views: Vec<View> = entries.into_iter().filter_map(visible).collect();
+        views.sort_by(|a, b| (b.started_at_ms, &b.id).cmp(&(a.started_at_ms, &a.id)));
+        views
     }
-    /// The session that a call of this id began.
+
+    /// The session that a call of this id began. Its caller is taken to be there again.
     pub fn by_call(&self, call: &str) -> Option<SessionId> {
-        todo!()
+        let entries = self.inner.core.all();
+        let began = entries.iter().filter(|entry| entry.begin.call.as_deref() == Some(call));
+        let entry = began.max_by_key(|entry| entry.started_ms)?;
+        let mut state = entry.lock();
+        state.claimed = true;
+        (!state.hidden).then(|| entry.id.clone())
     }
+
     /// The retained aggregate.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session, or when its output cannot be read.
     pub fn aggregate(&self, id: &SessionId) -> Result<Aggregated, ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        self.text(&entry, entry.begin.max_aggregate)
     }
+
     /// The last characters of the aggregate.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::aggregate`].
     pub fn tail(&self, id: &SessionId, chars: usize) -> Result<String, ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        Ok(self.text(&entry, chars.min(entry.begin.max_aggregate))?.text)
     }
-    /// Takes what is pending.
+
+    #[expect(clippy::unused_self, reason = "part of the table")]
+    fn text(&self, entry: &Entry, chars: usize) -> Result<Aggregated, ProcessError> {
+        entry.look();
+        let mut guard = entry.lock();
+        let state = &mut *guard;
+        state.fold.catch_up(&state.spool)?;
+        let ended = state.phase == Phase::Finished || state.finalizing;
+        Ok(state.fold.tail(&state.spool, chars, ended)?)
+    }
+
+    /// Takes what is pending. Should creel die before the caller has passed it on, the next poll may take it again.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session, or when its output cannot be read.
     pub fn drain(&self, id: &SessionId) -> Result<Drained, ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        entry.look();
+        let mut guard = entry.lock();
+        let state = &mut *guard;
+        state.fold.catch_up(&state.spool)?;
+        let before = state.fold.drained();
+        let drained = state.fold.drain(&state.spool, state.phase == Phase::Finished)?;
+        if state.fold.drained() != before {
+            self.inner.core.store.note_drained(id, state.fold.drained(), state.fold.overflowed());
+        }
+        Ok(drained)
     }
+
     /// Whether something waits for a poll.
     pub fn pending(&self, id: &SessionId) -> bool {
-        todo!()
+        let Some(entry) = self.inner.core.get(id) else { return false };
+        entry.look();
+        let mut state = entry.lock();
+        state.look_at_text();
+        state.fold.is_pending()
     }
-    /// Waits until the session prints, ends or changes, at most `within`.
+
+    /// Waits until the session prints, ends or changes, at most `within`. What happened since somebody last looked at it
+    /// (a view, a poll, its output) counts.
     pub async fn changed(&self, id: &SessionId, within: Duration) {
-        todo!()
+        let Some(entry) = self.inner.core.get(id) else { return };
+        let mut changes = entry.watch();
+        if !entry.has_news() {
+            let _ = tokio::time::timeout(within, changes.changed()).await;
+        }
+        entry.look();
     }
+
+    /// A number that changes whenever the session prints, ends or changes: for several who wait at a time.
+    pub fn watch(&self, id: &SessionId) -> Option<watch::Receiver<u64>> {
+        self.inner.core.get(id).map(|entry| entry.watch())
+    }
+
     /// Raw output from a position on, at most `max` bytes; empty where nothing is there yet. What the spool no longer has
     /// is skipped: the first piece's `seq` tells.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session, or when its output cannot be read.
     pub fn raw(&self, id: &SessionId, from: u64, max: usize) -> Result<Vec<Piece>, ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        entry.look();
+        let state = entry.lock();
+        let (mut pieces, mut room) = (Vec::new(), max);
+        state.spool.read(from, |piece| {
+            let data = piece.data.get(..room.min(piece.data.len())).unwrap_or_default();
+            room -= data.len();
+            if !data.is_empty() {
+                let data = bytes::Bytes::copy_from_slice(data);
+                pieces.push(Piece { stream: piece.stream, seq: piece.seq, data });
+            }
+            if room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(pieces)
     }
-    /// Sends bytes to the input, and ends it.
+
+    /// Which bytes the arrow keys of a terminal send, as its program announced (spec `exec.md` §7.4.4).
+    pub fn cursor_keys(&self, id: &SessionId) -> Option<CursorKeys> {
+        let entry = self.inner.core.get(id)?;
+        let mut state = entry.lock();
+        state.look_at_text();
+        Some(state.fold.cursor_keys())
+    }
+
+    /// What keeps a session's output from being stored or its init from being reached, where something does.
+    pub fn trouble(&self, id: &SessionId) -> Option<String> {
+        self.inner.core.get(id)?.lock().trouble.clone()
+    }
+
+    /// A session that takes requests.
+    fn live(&self, id: &SessionId) -> Result<Arc<Entry>, ProcessError> {
+        let entry = self.entry(id)?;
+        {
+            let state = entry.lock();
+            if state.phase == Phase::Finished {
+                return Err(ProcessError::Ended { id: id.clone() });
+            }
+            if state.finalizing {
+                return Err(ProcessError::Finalizing { id: id.clone() });
+            }
+        }
+        Ok(entry)
+    }
+
+    /// Sends bytes to the input, and ends it. Returns when they are on their way to the program.
+    ///
+    /// # Errors
+    ///
+    /// For a session that is unknown, over, or takes no input; and when its program does not read.
     pub async fn write(&self, id: &SessionId, data: Vec<u8>, eof: bool) -> Result<(), ProcessError> {
-        todo!()
+        let entry = self.live(id)?;
+        if !entry.lock().takes_input(&entry.begin) {
+            return Err(ProcessError::InputClosed { id: id.clone() });
+        }
+        let (answer, answered) = oneshot::channel();
+        let ended = || ProcessError::Ended { id: id.clone() };
+        entry.orders.send(Order::Write { data, eof, answer }).map_err(|_| ended())?;
+        match tokio::time::timeout(WRITE_WITHIN, answered).await {
+            Ok(answer) => answer.map_err(|_| ended())?,
+            Err(_) => {
+                let reason = entry.lock().trouble.clone().unwrap_or_else(|| "no answer".to_owned());
+                Err(ProcessError::Unreachable { id: id.clone(), reason })
+            }
+        }
     }
+
     /// Asks for the end: TERM, KILL after the grace, nothing left. Said again it succeeds again.
+    ///
+    /// # Errors
+    ///
+    /// For a session that is unknown or over.
+    #[expect(clippy::unused_async, reason = "part of the contract")]
     pub async fn kill(&self, id: &SessionId) -> Result<(), ProcessError> {
-        todo!()
+        let entry = self.live(id)?;
+        self.end(&entry, false);
+        Ok(())
     }
+
+    /// Notes who wanted the end, then asks for it. A full disk does not keep a command alive.
+    fn end(&self, entry: &Entry, hidden: bool) {
+        {
+            let mut state = entry.lock();
+            state.requested = true;
+            state.hidden |= hidden;
+        }
+        self.inner.core.store.note_requested(&entry.id, hidden);
+        let _ = entry.orders.send(Order::Kill);
+        entry.touch();
+    }
+
     /// Gives the terminal a new size.
+    ///
+    /// # Errors
+    ///
+    /// For a session that is unknown or over.
+    #[expect(clippy::unused_async, reason = "part of the contract")]
     pub async fn resize(&self, id: &SessionId, rows: u16, cols: u16) -> Result<(), ProcessError> {
-        todo!()
+        let entry = self.live(id)?;
+        let _ = entry.orders.send(Order::Resize { rows, cols });
+        Ok(())
     }
+
     /// Takes a record away: a finished one for good; a running one is ended and no longer shown.
+    ///
+    /// # Errors
+    ///
+    /// For a session that is unknown or is being finalized.
+    #[expect(clippy::unused_async, reason = "part of the contract")]
     pub async fn remove(&self, id: &SessionId) -> Result<(), ProcessError> {
-        todo!()
+        let entry = self.entry(id)?;
+        if entry.is_finished() {
+            return self.inner.core.delete(&[entry]);
+        }
+        self.end(&*self.live(id)?, true);
+        Ok(())
+    }
+
+    /// Takes a finished record away.
+    ///
+    /// # Errors
+    ///
+    /// For a session that is unknown or runs.
+    pub fn clear(&self, id: &SessionId) -> Result<(), ProcessError> {
+        let entry = self.entry(id)?;
+        if !entry.is_finished() {
+            return Err(ProcessError::Running { id: id.clone() });
+        }
+        self.inner.core.delete(&[entry])
+    }
+
+    /// The result of a foreground session was delivered: nothing is kept of it. One that is in the background, or has
+    /// not ended, stays.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session.
+    pub fn forget(&self, id: &SessionId) -> Result<(), ProcessError> {
+        let entry = self.entry(id)?;
+        let done = {
+            let state = entry.lock();
+            state.phase == Phase::Finished && !state.backgrounded
+        };
+        if done { self.inner.core.delete(&[entry]) } else { Ok(()) }
+    }
+
+    /// A conversation was reset: its finished records go, running ones stay (spec `exec.md` §5.1). How many went.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be removed.
+    pub fn reset(&self, session_key: &str) -> Result<usize, ProcessError> {
+        let its = |entry: &Arc<Entry>| entry.begin.session_key.as_deref() == Some(session_key);
+        let gone: Vec<_> = self.inner.core.all().into_iter().filter(|e| its(e) && e.is_finished()).collect();
+        self.inner.core.delete(&gone)?;
+        Ok(gone.len())
     }
 }

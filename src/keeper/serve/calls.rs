@@ -1,0 +1,264 @@
+//! Tool calls under way. A call belongs to its id, not to a connection: whose connection was lost may come back with
+//! the same id within the grace, and gets the same result. After that nobody waits, and the call is cancelled.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Service;
+use super::connection::Reply;
+use crate::keeper::KeeperError;
+use crate::keeper::error::Told;
+use crate::process::record::SessionId;
+use crate::tools::Context;
+
+/// Partial results that wait to be looked at.
+const PARTIALS: usize = 4;
+/// Results that are kept for callers who are away.
+const KEPT: usize = 64;
+
+/// What a caller asks for.
+#[derive(Debug, serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Asked {
+    tool: String,
+    #[serde(default)]
+    args: Value,
+    #[serde(default)]
+    context: Context,
+}
+
+/// The calls of one keeper.
+pub(in crate::keeper) struct Calls {
+    service: Arc<dyn Service>,
+    grace: Duration,
+    tasks: TaskTracker,
+    /// Cancelled when the keeper ends: tasks are dropped, commands go on.
+    end: CancellationToken,
+    known: Arc<Mutex<HashMap<String, Arc<Call>>>>,
+    /// Results that wait for a caller who is away.
+    kept: Arc<AtomicUsize>,
+}
+
+/// The last word on a call.
+#[derive(Clone)]
+struct Done {
+    word: Result<Value, Told>,
+    /// What is kept of its command until this has reached a caller.
+    kept: Option<SessionId>,
+}
+
+/// One call.
+struct Call {
+    /// What was asked: the same id with something else is another call.
+    digest: [u8; 32],
+    partial: watch::Sender<Option<Value>>,
+    done: watch::Sender<Option<Done>>,
+    waiting: AtomicUsize,
+    changed: Notify,
+    cancel: CancellationToken,
+}
+
+impl Calls {
+    pub(super) fn new(service: Arc<dyn Service>, grace: Duration) -> Self {
+        Self {
+            service,
+            grace,
+            tasks: TaskTracker::new(),
+            end: CancellationToken::new(),
+            known: Arc::default(),
+            kept: Arc::default(),
+        }
+    }
+
+    /// Calls under way or kept.
+    pub(in crate::keeper) fn count(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Lets go of every call.
+    pub(super) async fn shutdown(&self) {
+        self.end.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Takes a call back: its command is ended, its callers get the error of the tool.
+    pub(super) fn cancel(&self, id: &str) -> bool {
+        let call = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        if let Some(call) = &call {
+            call.cancel.cancel();
+        }
+        call.is_some()
+    }
+
+    /// Makes a call, or joins the one of the same id; waits for its result.
+    pub(super) async fn call(&self, asked: Asked, reply: &Reply) -> Result<Value, Told> {
+        let waits = self.enter(asked)?;
+        let call = &waits.0;
+        let (mut partial, mut done) = (call.partial.subscribe(), call.done.subscribe());
+        partial.mark_unchanged();
+        loop {
+            if let Some(done) = done.borrow_and_update().clone() {
+                if let Some(id) = done.kept {
+                    let _ = reply.forgets.set(id);
+                }
+                return done.word;
+            }
+            tokio::select! {
+                biased;
+                changed = done.changed() => if changed.is_err() { return Err(KeeperError::Ending.into()) },
+                () = reply.cancelled.cancelled(), if !call.cancel.is_cancelled() => call.cancel.cancel(),
+                changed = partial.changed() => {
+                    let now = partial.borrow_and_update().clone();
+                    if let (Ok(()), Some(now)) = (changed, now) {
+                        reply.glimpse(now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The call as its caller waits for it. The first caller waits before anything runs.
+    fn enter(&self, asked: Asked) -> Result<Waits, KeeperError> {
+        let id = asked.context.call_id.clone();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let digest = digest(&asked);
+        if let Some(call) = id.as_ref().and_then(|id| known.get(id)) {
+            let same = call.digest == digest;
+            return if same {
+                Ok(Waits::begin(call))
+            } else {
+                Err(KeeperError::CallReused(id.unwrap_or_default()))
+            };
+        }
+        // Who gave no id cannot come back with it.
+        let (key, grace) = match id {
+            Some(id) => (id, self.grace),
+            None => (format!("\0{}", crate::state::random_hex::<16>().unwrap_or_default()), Duration::ZERO),
+        };
+        let call = Arc::new(Call {
+            digest,
+            partial: watch::channel(None).0,
+            done: watch::channel(None).0,
+            waiting: AtomicUsize::new(0),
+            changed: Notify::new(),
+            cancel: CancellationToken::new(),
+        });
+        let waits = Waits::begin(&call);
+        known.insert(key.clone(), Arc::clone(&call));
+        let entry = Entry { known: Arc::clone(&self.known), key };
+        let (service, end, kept) = (Arc::clone(&self.service), self.end.clone(), Arc::clone(&self.kept));
+        self.tasks.spawn(async move {
+            let _entry = entry;
+            let whole = async {
+                run(service.as_ref(), asked, &call, grace).await;
+                keep(&call, grace, &kept).await;
+            };
+            end.run_until_cancelled(whole).await;
+        });
+        Ok(waits)
+    }
+}
+
+/// Sees a call to its end, and its result to its caller.
+async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) {
+    let (sender, mut partials) = mpsc::channel(PARTIALS);
+    let Asked { tool, args, context } = asked;
+    let mut work = service.call(&tool, args, &context, sender, call.cancel.clone());
+    let result = loop {
+        tokio::select! {
+            result = &mut work => break result,
+            Some(partial) = partials.recv() => {
+                call.partial.send_replace(serde_json::to_value(&partial).ok());
+            }
+            () = call.deserted(grace), if !call.cancel.is_cancelled() => call.cancel.cancel(),
+        }
+    };
+    let done = match result {
+        Ok(result) => Done {
+            word: serde_json::to_value(&result).map_err(|error| {
+                KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()
+            }),
+            kept: result.kept,
+        },
+        Err(error) => Done { word: Err(Told::from(error)), kept: None },
+    };
+    call.done.send_replace(Some(done));
+}
+
+/// Whoever waits has the result now; who is away may come for it.
+async fn keep(call: &Call, grace: Duration, kept: &AtomicUsize) {
+    if call.waiting.load(Ordering::Acquire) > 0 || call.cancel.is_cancelled() {
+        return;
+    }
+    if kept.fetch_add(1, Ordering::AcqRel) < KEPT {
+        call.deserted(grace).await;
+    }
+    kept.fetch_sub(1, Ordering::AcqRel);
+}
+
+impl Call {
+    /// Returns when nobody has waited for `grace`.
+    async fn deserted(&self, grace: Duration) {
+        loop {
+            let changed = self.changed.notified();
+            if self.waiting.load(Ordering::Acquire) > 0 {
+                changed.await;
+                continue;
+            }
+            if tokio::time::timeout(grace, changed).await.is_err()
+                && self.waiting.load(Ordering::Acquire) == 0
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// Takes the call out of the table.
+struct Entry {
+    known: Arc<Mutex<HashMap<String, Arc<Call>>>>,
+    key: String,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+/// Somebody waits for a call.
+struct Waits(Arc<Call>);
+
+impl Waits {
+    fn begin(call: &Arc<Call>) -> Self {
+        call.waiting.fetch_add(1, Ordering::AcqRel);
+        call.changed.notify_waiters();
+        Self(Arc::clone(call))
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
+    }
+}
+
+fn digest(asked: &Asked) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [&Value::from(asked.tool.as_str()), &asked.args] {
+        hash.update(part.to_string());
+        hash.update([0]);
+    }
+    hash.update(serde_json::to_vec(&asked.context).unwrap_or_default());
+    hash.finalize().into()
+}

@@ -1,0 +1,170 @@
+//! What can be asked of a keeper.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::connection::Reply;
+use super::{Row, Shared, attach, events};
+use crate::error::Diagnose;
+use crate::keeper::KeeperError;
+use crate::keeper::error::Told;
+use crate::process::record::{SessionId, View};
+use crate::process::sessions::Sessions;
+use crate::tools::Context;
+
+/// Answers a request. Updates go to `reply` on the way.
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    method: &str,
+    params: Value,
+    reply: &Reply,
+) -> Result<Value, Told> {
+    match method {
+        "tool.call" => Box::pin(shared.calls.call(read(method, params)?, reply)).await,
+        "tool.cancel" => {
+            let OfCall { call_id } = read(method, params)?;
+            Ok(json!({ "cancelled": shared.calls.cancel(&call_id) }))
+        }
+        "process.list" => {
+            let OfAgent { agent } = read(method, params)?;
+            let views = sessions(shared)?.views();
+            let rows =
+                views.iter().filter(|view| agent.as_ref().is_none_or(|agent| *agent == view.begin.agent));
+            let rows: Vec<Row> = rows.map(|view| Row::of(view, now_ms())).collect();
+            Ok(json!({ "sessions": rows }))
+        }
+        "process.show" => {
+            let OfSession { session_id } = read(method, params)?;
+            Ok(json!(Row::of(&view(sessions(shared)?, &session_id)?, now_ms())))
+        }
+        "process.act" => {
+            let Act { agent, args } = read(method, params)?;
+            let context = Context { agent: Some(agent), ..Context::default() };
+            let done = shared.service.act(args, &context, reply.cancelled.clone()).await;
+            Ok(json!(done.map_err(Told::from)?))
+        }
+        "process.attach" => attach::run(sessions(shared)?, read(method, params)?, reply).await,
+        "process.input" => input(sessions(shared)?, read(method, params)?).await,
+        "process.resize" => {
+            let Resize { session_id, rows, cols } = read(method, params)?;
+            told(sessions(shared)?.resize(&SessionId(session_id), rows, cols).await)?;
+            Ok(json!({}))
+        }
+        "events.subscribe" => events::subscribe(sessions(shared)?, read(method, params)?, reply).await,
+        "events.ack" => events::ack(sessions(shared)?, &read(method, params)?),
+        "keeper.status" => Ok(status(shared)),
+        "keeper.stop" => {
+            // Answered before the connection ends: the writer has a moment for what waits.
+            shared.stop.cancel();
+            Ok(json!({ "stopping": true, "process": std::process::id() }))
+        }
+        other => Err(KeeperError::Method(other.chars().take(64).collect()).into()),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfCall {
+    call_id: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct OfAgent {
+    agent: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfSession {
+    session_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Act {
+    agent: String,
+    args: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Resize {
+    session_id: String,
+    rows: u16,
+    cols: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Input {
+    session_id: String,
+    /// Base64.
+    #[serde(default)]
+    data: String,
+    #[serde(default)]
+    eof: bool,
+}
+
+async fn input(sessions: &Sessions, asked: Input) -> Result<Value, Told> {
+    let data = base64::engine::general_purpose::STANDARD.decode(asked.data.as_bytes()).map_err(|error| {
+        KeeperError::Params { method: "process.input".to_owned(), reason: format!("data: {error}") }
+    })?;
+    let count = data.len();
+    told(sessions.write(&SessionId(asked.session_id), data, asked.eof).await)?;
+    Ok(json!({ "bytes": count }))
+}
+
+fn status(shared: &Shared) -> Value {
+    let (running, kept) = shared.service.sessions().map_or((0, 0), |sessions| {
+        let views = sessions.views();
+        let running = views.iter().filter(|view| view.end.is_none()).count();
+        (running, views.len() - running)
+    });
+    json!({
+        "process": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "build": shared.build,
+        "state": shared.state,
+        "uptimeMs": u64::try_from(shared.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+        // This caller apart.
+        "clients": shared.clients().saturating_sub(1),
+        "calls": shared.calls.count(),
+        "running": running,
+        "finished": kept,
+    })
+}
+
+/// Reads parameters; none at all are an empty object.
+fn read<P: DeserializeOwned>(method: &str, params: Value) -> Result<P, KeeperError> {
+    let params = if params.is_null() { json!({}) } else { params };
+    serde_json::from_value(params)
+        .map_err(|error| KeeperError::Params { method: method.to_owned(), reason: error.to_string() })
+}
+
+fn sessions(shared: &Shared) -> Result<&Sessions, KeeperError> {
+    shared.service.sessions().ok_or(KeeperError::Ending)
+}
+
+/// A session by its name.
+pub(super) fn view(sessions: &Sessions, id: &str) -> Result<View, KeeperError> {
+    sessions
+        .view(&SessionId(id.to_owned()))
+        .ok_or_else(|| KeeperError::NoSession(id.chars().take(64).collect()))
+}
+
+/// An error of the sessions as it travels.
+pub(super) fn told<T>(done: Result<T, impl Diagnose>) -> Result<T, Told> {
+    done.map_err(|error| error.report().into())
+}
+
+/// Milliseconds since the epoch.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

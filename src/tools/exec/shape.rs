@@ -1,0 +1,188 @@
+//! Results of `exec` (spec `exec.md` §1.5, §5.1 to §5.3): one text for the model, data beside it. Pure.
+
+use serde_json::{Map, Value, json};
+
+use crate::approvals::host::HostDenied;
+use crate::approvals::policy::Target;
+use crate::error::{Diagnose, Report};
+use crate::process::ending::Ending;
+use crate::process::record::View;
+use crate::process::said;
+use crate::process::sessions::Aggregated;
+use crate::runner::{Asked, Death, ExecResult};
+use crate::tools::{Context, ToolResult};
+
+/// How a caller goes on with a command in the background.
+const FOLLOW_UP: &str =
+    "Use process (list, poll, log, write, send-keys, submit, paste, kill, clear, remove) to follow up.";
+
+/// What surrounds the results of one call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Around {
+    /// What the caller should know before it reads on.
+    pub(super) warnings: Vec<String>,
+    /// The run has the `process` tool.
+    pub(super) process: bool,
+    /// The image, for refusals of the sandbox.
+    pub(super) image: String,
+    /// Why the command did not go over init, where it did not.
+    pub(super) detour: Option<String>,
+}
+
+impl Around {
+    /// A text behind the warnings.
+    fn text(&self, text: &str) -> String {
+        if self.warnings.is_empty() {
+            return text.to_owned();
+        }
+        format!("{}\n\n{text}", self.warnings.join("\n"))
+    }
+
+    /// Live output of a command whose caller waits.
+    pub(super) fn update(&self, view: &View, tail: &str) -> ToolResult {
+        ToolResult::new(self.text(tail), running(view, tail, None))
+    }
+
+    /// A command that goes on.
+    pub(super) fn background(&self, view: &View, tail: &str) -> ToolResult {
+        let pid = view.pid.map_or_else(|| "n/a".to_owned(), |pid| pid.to_string());
+        let text = format!("Command still running (session {}, pid {pid}). {FOLLOW_UP}", view.id);
+        ToolResult::new(self.text(&text), running(view, tail, Some(FOLLOW_UP)))
+    }
+
+    /// A command that has ended.
+    pub(super) fn finished(&self, view: &View, output: Aggregated) -> Option<ToolResult> {
+        let end = view.end.as_ref()?;
+        let begin = &view.begin;
+        let ending = Ending::of(end);
+        let limit = begin.timeout_ms.map(std::time::Duration::from_millis);
+        let asked = Asked {
+            program: "/bin/sh".to_owned(),
+            workdir: begin.cwd.clone(),
+            timeout: limit,
+            silence: begin.silence_ms.map(std::time::Duration::from_millis),
+            image: self.image.clone(),
+        };
+        let report = end.outcome.describe(&asked);
+        let trouble = trouble(&ending, report.as_ref(), end.lost.as_deref(), !end.outcome.full.is_empty());
+        let reason = said::exec_reason(&ending, limit, self.process, trouble.as_deref());
+        let text = said::exec_text(&output.text, output.truncated, &ending, reason.as_deref());
+        let result = ExecResult::new(&end.outcome, &begin.cwd, (output.text, output.truncated), report);
+        let mut details = object(serde_json::to_value(result).unwrap_or_default());
+        overlay(&mut details, &ending);
+        details.insert("host".to_owned(), json!(begin.host));
+        if let Some(detour) = &self.detour {
+            details.insert("transportReason".to_owned(), json!(detour));
+        }
+        if let Some(lost) = &end.lost {
+            details.insert("lost".to_owned(), json!(lost));
+        }
+        Some(ToolResult::new(self.text(&text), Value::Object(details)))
+    }
+}
+
+/// What is said besides the classification, where that alone would leave the caller in the dark.
+fn trouble(ending: &Ending, report: Option<&Report>, lost: Option<&str>, full: bool) -> Option<String> {
+    let unusual = full
+        || ending.failure == Some("runtime-error")
+        || !matches!(
+            ending.death,
+            Death::Exit | Death::Signal | Death::Timeout | Death::NoOutputTimeout | Death::Cancelled
+        );
+    let told = report.filter(|_| unusual).map(|report| format!("{}.\nfix: {}", report.message, report.fix));
+    match (told, lost) {
+        (Some(told), Some(lost)) => Some(format!("{told}\n{lost}")),
+        (told, lost) => told.or_else(|| lost.map(str::to_owned)),
+    }
+}
+
+/// The words of the classification, one for `exec` and `process`.
+fn overlay(details: &mut Map<String, Value>, ending: &Ending) {
+    details.insert("status".to_owned(), json!(ending.status));
+    details.insert("exitCode".to_owned(), json!(ending.code));
+    details.insert("exitSignal".to_owned(), json!(ending.signal));
+    details.insert("exitReason".to_owned(), json!(ending.reason));
+    match ending.failure {
+        Some(failure) => details.insert("failureKind".to_owned(), json!(failure)),
+        None => details.remove("failureKind"),
+    };
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn running(view: &View, tail: &str, follow_up: Option<&str>) -> Value {
+    let mut details = object(json!({
+        "status": "running",
+        "sessionId": view.id.0,
+        "startedAt": view.started_at_ms,
+        "cwd": view.begin.cwd,
+        "tail": tail,
+        "host": view.begin.host,
+    }));
+    if let Some(pid) = view.pid {
+        details.insert("pid".to_owned(), json!(pid));
+    }
+    if let Some(follow_up) = follow_up {
+        details.insert("followUp".to_owned(), json!(follow_up));
+    }
+    Value::Object(details)
+}
+
+/// A refusal that is a result and no error: nothing was executed.
+pub(super) fn not_executed(error: &impl Diagnose, cwd: &str) -> ToolResult {
+    let report = error.report();
+    let text = format!("{}.\nfix: {}", report.message.trim_end_matches('.'), report.fix);
+    let details = json!({
+        "status": "failed",
+        "exitCode": null,
+        "exitSignal": null,
+        "failureKind": "runtime-error",
+        "exitReason": "exit",
+        "durationMs": 0,
+        "aggregated": "",
+        "timedOut": false,
+        "noOutputTimedOut": false,
+        "cwd": cwd,
+        "error": text,
+        "report": report,
+    });
+    ToolResult::new(text, details)
+}
+
+/// A person would have to decide, and there is no way to one (spec `exec.md` §1.5).
+pub(super) fn unavailable(
+    denied: &HostDenied,
+    host: Target,
+    command: &str,
+    cwd: &str,
+    context: &Context,
+    warnings: &[String],
+) -> ToolResult {
+    let report = denied.report();
+    let text = format!(
+        "{}. Nothing was executed. Do not ask for it again: no answer can come.\nrule: {}\nfix: {}",
+        report.message,
+        report.rule.as_deref().unwrap_or_default(),
+        report.fix
+    );
+    let details = json!({
+        "status": "approval-unavailable",
+        "reason": "no-approval-route",
+        "channel": context.channel,
+        "channelLabel": context.channel,
+        "accountId": context.account,
+        "sentApproverDms": false,
+        "host": host,
+        "command": command,
+        "cwd": cwd,
+        "nodeId": null,
+        "warningText": warnings.join("\n"),
+        "report": report,
+    });
+    ToolResult::new(text, details)
+}

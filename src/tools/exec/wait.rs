@@ -1,0 +1,120 @@
+//! A call that waits for its command: until its end, until the window is over, or until the caller gives up (spec
+//! `exec.md` §5.1).
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{ExecError, thrown};
+use super::shape::Around;
+use crate::process::record::{SessionId, View};
+use crate::process::sessions::{ProcessError, Sessions};
+use crate::tools::{ToolError, ToolResult};
+
+/// Characters of the tail in results.
+pub(super) const TAIL: usize = 2000;
+/// Most characters of one update.
+const UPDATE: usize = 8192;
+/// Updates do not come faster: each is a look at what is stored.
+const UPDATE_PAUSE: Duration = Duration::from_millis(100);
+/// How long the end of a command is awaited that was asked to end, beyond its grace.
+const END_WITHIN: Duration = Duration::from_secs(10);
+/// How long the process is awaited before a result names it.
+const STARTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How a call's waiting ended.
+#[derive(Debug)]
+pub(super) enum Stood {
+    /// The command has ended.
+    Ended(Box<View>),
+    /// It goes on in the background.
+    Background(Box<View>),
+}
+
+/// A call that waits.
+pub(super) struct Wait<'a> {
+    pub(super) sessions: &'a Sessions,
+    pub(super) id: &'a SessionId,
+    pub(super) around: &'a Around,
+    pub(super) partial: Option<&'a mpsc::Sender<ToolResult>>,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl Wait<'_> {
+    /// Waits for the end, at most `window`; then the command goes on by itself. Without a window it is waited for.
+    pub(super) async fn stand(&self, window: Option<Duration>) -> Result<Stood, ToolError> {
+        let view = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(self.abort().await),
+            view = self.sessions.ended(self.id, window) => view.map_err(|error| thrown(&error))?,
+            never = self.updates() => match never {},
+        };
+        if view.end.is_some() {
+            return Ok(Stood::Ended(Box::new(view)));
+        }
+        if self.sessions.background(self.id).map_err(|error| thrown(&error))? {
+            let view = self.sessions.view(self.id).unwrap_or(view);
+            return Ok(Stood::Background(Box::new(view)));
+        }
+        // It ended just now; its result is being stored.
+        let ended = self.sessions.ended(self.id, None).await.map_err(|error| thrown(&error))?;
+        Ok(Stood::Ended(Box::new(ended)))
+    }
+
+    /// Waits until the process exists or has ended, so that the window begins with it and a result can name it.
+    pub(super) async fn started(&self) -> Option<View> {
+        let up = async {
+            let mut changes = self.sessions.watch(self.id)?;
+            loop {
+                changes.mark_unchanged();
+                let view = self.sessions.view(self.id)?;
+                if view.pid.is_some() || view.end.is_some() {
+                    return Some(view);
+                }
+                changes.changed().await.ok()?;
+            }
+        };
+        tokio::select! {
+            () = self.cancel.cancelled() => None,
+            view = tokio::time::timeout(STARTED_WITHIN, up) => view.ok().flatten(),
+        }
+    }
+
+    /// Ends the command with its call.
+    async fn abort(&self) -> ToolError {
+        match self.sessions.kill(self.id).await {
+            Ok(()) | Err(ProcessError::Finalizing { .. }) => {
+                let grace = self.sessions.view(self.id).map_or(0, |view| view.begin.grace_ms);
+                let within = Duration::from_millis(grace) + END_WITHIN;
+                let _ = self.sessions.ended(self.id, Some(within)).await;
+            }
+            Err(_) => {}
+        }
+        let _ = self.sessions.remove(self.id).await;
+        ExecError::Aborted.into()
+    }
+
+    /// Tells what the command prints, for as long as somebody waits. A receiver that is slow misses updates, not output.
+    async fn updates(&self) -> std::convert::Infallible {
+        let (Some(partial), Some(mut changes)) = (self.partial, self.sessions.watch(self.id)) else {
+            return std::future::pending().await;
+        };
+        let mut written = 0;
+        loop {
+            changes.mark_unchanged();
+            if let Some(view) = self.sessions.view(self.id)
+                && view.written > written
+                && view.end.is_none()
+                && let Ok(tail) = self.sessions.tail(self.id, TAIL.min(UPDATE))
+            {
+                written = view.written;
+                let _ = partial.try_send(self.around.update(&view, &tail));
+            }
+            tokio::time::sleep(UPDATE_PAUSE).await;
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
