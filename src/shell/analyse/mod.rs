@@ -181,6 +181,11 @@ const CARRIERS: &[&str] = &[
     "xargs", "parallel", "npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "bunx", "bun", "busybox", "toybox",
     "script", "entr", "ssh",
 ];
+/// Builtins of bash or dash that run a text or a program of their arguments.
+const EVALUATES: &[&str] = &[
+    "eval", "source", ".", "alias", "unalias", "trap", "fc", "bind", "complete", "compgen", "compopt",
+    "jobs", "history",
+];
 /// Builtins of bash or dash that change what later commands are or get.
 const CHANGES: &[&str] = &[
     "export",
@@ -209,21 +214,10 @@ fn runs(argv: &[Argument], wrappers: &mut Vec<String>, input: bool, depth: usize
     let Some(first) = argv.first() else { return Runs::Unclear(Unclear::Environment) };
     let words: Vec<&str> = argv.iter().map(|argument| argument.text.as_str()).collect();
     let arguments = words.get(1..).unwrap_or_default();
-    if wrappers.is_empty() {
-        match first.text.as_str() {
-            ":" | "true" | "false" | "pwd" => return Runs::Builtin,
-            // It has one operand, and no variable to go by.
-            "cd" if arguments.len() <= 1 => return Runs::Builtin,
-            // `-v` evaluates an index, and so may what is compared as numbers.
-            "test" | "[" if !arguments.iter().any(|word| word.contains('[') && word.contains('$')) => {
-                return Runs::Builtin;
-            }
-            "eval" | "source" | "." | "alias" | "trap" | "fc" | "bind" | "complete" => {
-                return Runs::Unclear(Unclear::Evaluates);
-            }
-            name if CHANGES.contains(&name) => return Runs::Unclear(Unclear::Environment),
-            _ => {}
-        }
+    if wrappers.iter().all(|wrapper| matches!(wrapper.as_str(), "command" | "builtin"))
+        && let Some(runs) = builtin(&first.text, arguments)
+    {
+        return runs;
     }
     let name = program::name(&first.text);
     match wrapper::inner(&name, &first.text, argv) {
@@ -242,6 +236,26 @@ fn runs(argv: &[Argument], wrappers: &mut Vec<String>, input: bool, depth: usize
         return shell(&first.text, arguments, wrappers, depth);
     }
     Runs::Program(argv.to_vec())
+}
+
+/// What a builtin does; nothing for a command that is none, and for those that are like programs.
+fn builtin(name: &str, arguments: &[&str]) -> Option<Runs> {
+    // The index of a variable is evaluated, and with it what stands in there.
+    let index = |word: &&str| word.contains('[') && word.contains(['$', '`']);
+    let evaluates = Some(Runs::Unclear(Unclear::Evaluates));
+    match name {
+        ":" | "true" | "false" | "pwd" => Some(Runs::Builtin),
+        // One operand, and no variable to go by.
+        "cd" if arguments.len() <= 1 => Some(Runs::Builtin),
+        "test" | "[" | "printf" | "wait" if arguments.iter().any(index) => evaluates,
+        "test" | "[" => Some(Runs::Builtin),
+        "printf" if arguments.first().is_some_and(|word| word.starts_with("-v")) => {
+            Some(Runs::Unclear(Unclear::Environment))
+        }
+        name if EVALUATES.contains(&name) => evaluates,
+        name if CHANGES.contains(&name) => Some(Runs::Unclear(Unclear::Environment)),
+        _ => None,
+    }
 }
 
 /// The commands of a shell's text: of a shell that is called by its name and gets `-c` and nothing that makes it read other

@@ -129,8 +129,23 @@ pub(super) fn outline(text: &str) -> Result<Outline, CannotSay> {
     }
     let mut found = walk.found;
     found.events.sort_unstable();
+    found.events = joined(found.events);
     found.documents.sort_unstable();
     Ok(found)
+}
+
+/// Words that touch each other are one word; the grammar makes two of some.
+fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut joined: Vec<Event> = Vec::with_capacity(events.len());
+    for (start, end, role) in events {
+        match joined.last_mut() {
+            Some(last) if last.0 < last.1 && last.1 == start && role == Role::Argument && end > start => {
+                last.1 = end
+            }
+            _ => joined.push((start, end, role)),
+        }
+    }
+    joined
 }
 
 fn grammar(text: &str) -> Result<tree_sitter::Tree, CannotSay> {

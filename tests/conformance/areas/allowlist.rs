@@ -145,4 +145,36 @@ const RULES: &[Rule] = &[
         direction: Direction::Stricter,
         applies: |facts| facts.creel == &json!("Unread(Syntax)"),
     },
+    Rule {
+        name: "analysis-time-alone",
+        direction: Direction::Stricter,
+        applies: |facts| command(facts).trim() == "time",
+    },
+    Rule {
+        name: "analysis-shell-words",
+        direction: Direction::Other,
+        applies: |facts| {
+            facts.part == "argv" && command(facts).contains("sh") && command(facts).contains("c ")
+        },
+    },
+    Rule {
+        name: "analysis-time-words",
+        direction: Direction::Other,
+        applies: |facts| facts.part == "argv" && command(facts).starts_with("time "),
+    },
+    Rule {
+        name: "analysis-declaration-words",
+        direction: Direction::Other,
+        applies: |facts| {
+            facts.part == "argv" && ["unset ", "typeset "].iter().any(|word| command(facts).starts_with(word))
+        },
+    },
+    Rule {
+        name: "analysis-exact-words",
+        direction: Direction::Other,
+        applies: |facts| {
+            let words = facts.upstream.to_string();
+            facts.part == "argv" && (words.contains('\'') || command(facts).ends_with('$'))
+        },
+    },
 ];
