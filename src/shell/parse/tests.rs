@@ -55,7 +55,6 @@ fn ordinary_commands_are_read() {
         "set -euo pipefail\ncd /x && make -j4 2>&1 | tail -20",
         "for i in 1 2 3; do\n  echo $i\ndone",
         "cat <<'A' > x.py\nimport os\nprint('$x `y`')\nA\npython3 x.py",
-        "cat <<-A | b && c\n\t$(ls)\n\tA\n",
         "if [ -f x ]; then\n  y\nelif ! z; then w; fi",
         "ssh h 'cd /x && ls'",
         "git log --format='%h %s' -n 5 | head -3",
