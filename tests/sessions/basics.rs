@@ -36,8 +36,7 @@ async fn output_end_and_notice() {
     assert!(sessions.pending(&id));
     assert_eq!(sessions.drain(&id).unwrap().text, aggregate.text);
     assert!(!sessions.pending(&id) && sessions.drain(&id).unwrap().text.is_empty());
-    let raw: Vec<u8> =
-        sessions.raw(&id, 0, 1000).unwrap().into_iter().flat_map(|piece| piece.data).collect();
+    let raw: Vec<u8> = sessions.raw(&id, 0, 1000).unwrap().into_iter().flat_map(|piece| piece.data).collect();
     assert_eq!(raw.len(), 21);
     let events = sessions.events().since(0, Some("agent:main:a"), 10).unwrap();
     assert_eq!(events.len(), usize::from(backgrounded), "{events:?}");

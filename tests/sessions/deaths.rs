@@ -167,8 +167,10 @@ async fn a_container_that_is_gone_ends_its_sessions() {
         lab.printed(id, "before").await;
     }
     let name = creel::sandbox::SandboxName::parse(&sandbox.ready().name).unwrap();
-    let sandboxes =
-        creel::sandbox::Sandboxes::open(sandbox.engine().clone(), &creel::state::StateDir::at(home.path().join("s")));
+    let sandboxes = creel::sandbox::Sandboxes::open(
+        sandbox.engine().clone(),
+        &creel::state::StateDir::at(home.path().join("s")),
+    );
     sandboxes.unwrap().stop(&name, InUse::Remove).await.unwrap();
     for id in [&one, &two] {
         let end = lab.ended(id).await.end.unwrap();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use creel::error::Diagnose as _;
 use creel::host_tool::host_tool;
-use creel::process::sessions::Sessions;
 use creel::process::record::SessionId;
+use creel::process::sessions::Sessions;
 use pretty_assertions::assert_eq;
 
 use super::lab::{Home, LONG, begin};

@@ -33,7 +33,9 @@ fn doomed(mut finished: Vec<Finished>, now: u64) -> Vec<SessionId> {
     for one in finished {
         let life = one.life_ms.clamp(*LIFE_MS.start(), *LIFE_MS.end());
         let old = now.saturating_sub(one.ended_ms) > life;
-        let room = !one.listed || kept == 0 || (kept < MOST_FINISHED && chars.saturating_add(one.chars) <= MOST_CHARS);
+        let room = !one.listed
+            || kept == 0
+            || (kept < MOST_FINISHED && chars.saturating_add(one.chars) <= MOST_CHARS);
         if old || !room {
             gone.push(one.id);
         } else if one.listed {
