@@ -40,14 +40,14 @@ pub(super) async fn start(
         }
     };
     let cwd = held.path().to_string_lossy().into_owned();
-    guards::live_state(&job.params.command, job.gathered.state.root(), held.path())?;
+    guards::live_state(&job.params.command, job.gathered, held.path())?;
     let env = host_call(&job.params.env()).map_err(|error| thrown(&error))?;
     let permit = match permit(job, decided, &cwd, env) {
         Ok(permit) => permit,
         Err(denied) => return refused(job, &denied, &cwd, around),
     };
     if *permit.ground() != Ground::ElevatedFull {
-        guards::preflight(&job.params.command, held.path())?;
+        guards::preflight(&job.params.command, held.path(), None)?;
     }
     log(job, &permit);
     let setting = setting(toolbox, job, held.path(), around).await;
