@@ -472,13 +472,11 @@ impl Sessions {
         let (answer, answered) = oneshot::channel();
         let ended = || ProcessError::Ended { id: id.clone() };
         entry.orders.send(Order::Write { data, eof, answer }).map_err(|_| ended())?;
-        match tokio::time::timeout(WRITE_WITHIN, answered).await {
-            Ok(answer) => answer.map_err(|_| ended())?,
-            Err(_) => {
-                let reason = entry.lock().trouble.clone().unwrap_or_else(|| "no answer".to_owned());
-                Err(ProcessError::Unreachable { id: id.clone(), reason })
-            }
+        if let Ok(answer) = tokio::time::timeout(WRITE_WITHIN, answered).await {
+            return answer.map_err(|_| ended())?;
         }
+        let reason = entry.lock().trouble.clone().unwrap_or_else(|| "no answer".to_owned());
+        Err(ProcessError::Unreachable { id: id.clone(), reason })
     }
 
     /// Asks for the end: TERM, KILL after the grace, nothing left. Said again it succeeds again.
