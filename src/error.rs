@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Exit status of `creel` when creel itself failed; a command's own status is passed on unchanged.
 pub const EXIT_CREEL: u8 = 125;
-/// Exit status of a command that was ended by its time limit.
+/// Exit status of a command that was ended by a limit of its call.
 pub const EXIT_TIMEOUT: u8 = 124;
 /// Exit status of a command that exists but cannot be executed.
 pub const EXIT_NOT_EXECUTABLE: u8 = 126;
