@@ -12,12 +12,14 @@ use crate::client::SandboxOptions;
 use crate::engine::{Discovery, Engine};
 use crate::error::Failure;
 use crate::process::record::Place;
+use crate::process::said::IdleThreshold;
 use crate::process::sessions::reach::Containers;
 use crate::process::sessions::{Reach, Sessions, Unreached};
 use crate::runner::Link;
 use crate::sandbox::Sandboxes;
 use crate::state::StateDir;
 use crate::tools::Toolbox;
+use crate::tools::process::Polls;
 
 /// Opens the sessions and the tools over them. Needs no engine: one is looked for when a sandbox is.
 pub fn toolbox(state: &StateDir, base: &SandboxOptions, engine: Option<String>) -> Open {
@@ -35,12 +37,13 @@ pub fn toolbox(state: &StateDir, base: &SandboxOptions, engine: Option<String>) 
             for warning in sessions.warnings() {
                 tracing::warn!("{warning}");
             }
+            let idle = base.variable(IdleThreshold::VARIABLE);
             let toolbox = Toolbox {
                 sessions,
                 state,
                 base,
                 open: Arc::default(),
-                polls: crate::tools::process::Polls::default(),
+                polls: Polls::with_threshold(IdleThreshold::from_variable(idle.as_deref())),
             };
             Ok(Arc::new(toolbox) as Arc<dyn Service>)
         }

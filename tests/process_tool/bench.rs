@@ -10,7 +10,7 @@ use creel::tools::{Context, ToolResult};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::lab::{Home, LONG, Lab};
+use super::lab::{Home, LONG, Lab, begin, spawn};
 
 pub(crate) struct Bench {
     pub(crate) lab: Lab,
@@ -29,10 +29,14 @@ impl Bench {
         Self { lab, sandbox, polls, _home: home }
     }
 
-    /// A session in the background.
+    /// A session in the background. It is there before its command starts: one that ends at once would not get there.
     pub(crate) async fn start(&self, text: &str, change: impl FnOnce(&mut Begin)) -> SessionId {
-        let id = self.lab.start_with(&self.sandbox, text, change).await;
-        self.lab.sessions.background(&id).unwrap();
+        let mut begin = begin(&self.sandbox, text);
+        change(&mut begin);
+        let (id, command) = self.lab.sessions.begin(begin.clone()).unwrap();
+        assert!(self.lab.sessions.background(&id).unwrap());
+        let running = spawn(&self.sandbox, &begin, command).await;
+        self.lab.sessions.follow(&id, running).unwrap();
         id
     }
 

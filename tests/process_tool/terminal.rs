@@ -100,11 +100,13 @@ async fn a_paste_cannot_press_keys() {
     let closed = bench.text(&id, "write", json!({"data": "x\n", "eof": true})).await;
     assert_eq!(closed, format!("Wrote 2 bytes to session {id} (stdin closed)."));
     let refused = bench.text(&id, "write", json!({"data": "x"})).await;
-    assert!(
-        refused == format!("Session {id} stdin is not writable.")
-            || refused == format!("No active session found for {id}"),
-        "{refused}"
-    );
+    // Which of them it is, depends on how soon the program ends.
+    let closed = [
+        format!("Session {id} stdin is not writable."),
+        format!("Session {id} is finalizing."),
+        format!("No active session found for {id}"),
+    ];
+    assert!(closed.contains(&refused), "{refused}");
     let (output, _) = bench.to_the_end(&id).await;
     assert!(output.contains("over"), "{output}");
 }

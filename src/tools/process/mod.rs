@@ -71,7 +71,7 @@ pub async fn call(
     cancel: CancellationToken,
 ) -> Result<ToolResult, ToolError> {
     let params: Params = args::parse("process", params)?;
-    let agent = scope(context).map_err(|error| thrown(&error))?;
+    let agent = scope(context).map_err(|error| ToolError::of(error.report()))?;
     let desk = Desk { sessions, polls, agent, call: context.call_id.as_deref(), cancel };
     Ok(run(&desk, params).await.unwrap_or_else(|refusal| refusal).into())
 }
@@ -108,11 +108,6 @@ fn scope(context: &Context) -> Result<AgentId, SessionError> {
         (None, Some(key)) => Ok(SessionKey::parse(key, &AgentId::main())?.agent().clone()),
         (None, None) => Ok(AgentId::main()),
     }
-}
-
-fn thrown(error: &impl Diagnose) -> ToolError {
-    let report = error.report();
-    ToolError { text: report.message.clone(), report }
 }
 
 #[cfg(test)]

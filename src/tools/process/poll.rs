@@ -11,6 +11,7 @@ use super::{Reply, notes};
 use crate::process::ending::Ending;
 use crate::process::record::{SessionId, View};
 use crate::process::said;
+use crate::shown;
 
 /// The longest that a poll waits.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -77,7 +78,10 @@ fn answer(desk: &Desk<'_>, view: &View, taken: &Taken) -> Reply {
         Some(end) => {
             desk.polls.reset(&view.id);
             let ending = Ending::of(end);
-            let text = format!("{begun}\n\n{}", said::exit_line(&ending));
+            let unsure = end.lost.as_deref().map(|reason| {
+                format!("[How it ended could not be learned from its init: {}.]", shown::one_line(reason))
+            });
+            let text = notes::after(format!("{begun}\n\n{}", said::exit_line(&ending)), [unsure]);
             Reply::new(text, ending.polled().as_str()).about(view).account(view, &ending)
         }
     }
