@@ -86,7 +86,7 @@ async fn keep(state: &StateDir, args: Args) -> Result<(), Failure> {
     if let Some(engine) = &args.engine {
         base = base.engine(engine);
     }
-    let open = toolbox(state, &base);
+    let open = toolbox(state, &base, args.engine.clone());
     let mut keeper = Keeper::new(state, base, args.engine, Duration::from_secs(args.idle), open);
     let mut work = Box::pin(keeper.run(&stop));
     let ended = tokio::select! {

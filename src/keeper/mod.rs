@@ -36,6 +36,7 @@ use std::time::Duration;
 
 pub use client::{
     Connection, Gone, Keepers, News, Pending, Repeat, connect, connect_to_running, own_program,
+    repeatable_action,
 };
 pub use error::{KeeperError, Told};
 pub use life::{Ended, Keeper, Open};

@@ -87,6 +87,15 @@ impl Service for Tool {
         })
     }
 
+    fn act<'a>(
+        &'a self,
+        _params: Value,
+        _context: &'a Context,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async { Err(ToolError::unknown("process")) })
+    }
+
     fn sessions(&self) -> Option<&Sessions> {
         None
     }
@@ -103,7 +112,6 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// With this grace for callers who are away.
-    #[expect(clippy::disallowed_methods, reason = "the test joins it")]
     pub(crate) async fn start(grace: Duration, linger: Duration) -> Self {
         let dir = tempfile::Builder::new().prefix("creel-keeper-").tempdir_in("/tmp").unwrap();
         let state = StateDir::at(dir.path().join("s"));

@@ -7,6 +7,11 @@
     clippy::indexing_slicing,
     reason = "a failure here is a failed test"
 )]
+#![expect(clippy::disallowed_methods, reason = "what is tested here is a program")]
 
+mod deaths;
+mod home;
 mod inside;
+mod people;
+mod terminal;
 mod transport;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::{Desk, Verb, read};
 use crate::cli::print;
 use crate::error::Failure;
-use crate::tools::{Context, ToolResult};
+use crate::keeper::repeatable_action;
+use crate::tools::ToolResult;
 
 /// Exit status when the session does not allow it.
 const REFUSED: u8 = 1;
@@ -13,8 +14,9 @@ const REFUSED: u8 = 1;
 pub(super) async fn run(desk: &Desk, verb: Verb) -> Result<u8, Failure> {
     let Some((session, params)) = params(verb) else { return Ok(0) };
     let row = desk.row(&session).await?;
-    let context = Context { agent: Some(row.agent), ..Context::default() };
-    let told = desk.keepers.call("process", params, context, |_| {}).await?;
+    let repeat = repeatable_action(params.get("action").and_then(Value::as_str).unwrap_or_default());
+    let asked = json!({ "agent": row.agent, "args": params });
+    let told = desk.keepers.request("process.act", asked, repeat).await?;
     let refused = told.pointer("/details/error").is_some_and(|error| !error.is_null());
     if desk.json {
         print::json(&told);

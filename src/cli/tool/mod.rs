@@ -18,11 +18,11 @@ const THREW: u8 = 1;
 
 /// Which tool, or lines that say which.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Args {
     /// Read calls from standard input, a JSON object {"tool", "args", "context"} on each line. They run at once; each is
     /// answered with one line, in the order of the calls.
-    #[arg(long, conflicts_with = "tool")]
+    #[arg(long)]
     stdin: bool,
     #[command(subcommand)]
     tool: Option<Tool>,
@@ -85,7 +85,7 @@ async fn calls(args: Args) -> Result<u8, Failure> {
         Some(Tool::Exec(call)) => ("exec", call),
         Some(Tool::Process(call)) => ("process", call),
         Some(Tool::Schemas { without_process }) => {
-            print::json(&schemas(!without_process));
+            print::json(&json!({ "tools": crate::tools::schemas(!without_process) }));
             return Ok(0);
         }
         None => return Box::pin(lines::run(Caller::new()?, |line| parse("line", line))).await,
@@ -119,16 +119,6 @@ async fn calls(args: Args) -> Result<u8, Failure> {
     };
     print::compact(&answer.line);
     Ok(answer.status)
-}
-
-/// The tools of a run, as a model is told of them.
-fn schemas(process: bool) -> Value {
-    let mut tools = Vec::new();
-    if process {
-        let tool = crate::tools::process::schema();
-        tools.push(json!({ "name": "process", "description": crate::tools::process::DESCRIPTION, "parameters": tool }));
-    }
-    json!({ "tools": tools })
 }
 
 /// What became of a call.

@@ -113,13 +113,18 @@ impl Keepers {
 /// Code of [`KeeperError::Ending`]: nothing was done.
 const ENDING: &str = "CRL-KEEPER-015";
 
+/// Whether an action of the `process` tool may be asked for twice.
+pub fn repeatable_action(action: &str) -> Repeat {
+    match action {
+        "write" | "send-keys" | "submit" | "paste" => Repeat::Never,
+        _ => Repeat::Safe,
+    }
+}
+
 /// Commands are found again by the call's id, looks do no harm; what is typed into a program is typed once.
 fn repeatable(tool: &str, args: &Value) -> Repeat {
     let action = args.get("action").and_then(Value::as_str).unwrap_or_default();
-    match (tool, action) {
-        ("process", "write" | "send-keys" | "submit" | "paste") => Repeat::Never,
-        _ => Repeat::Safe,
-    }
+    if tool == "process" { repeatable_action(action) } else { Repeat::Safe }
 }
 
 fn said(method: &str, params: &Value) -> String {

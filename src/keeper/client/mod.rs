@@ -11,7 +11,7 @@ mod connection;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use again::{Keepers, Repeat};
+pub use again::{Keepers, Repeat, repeatable_action};
 pub use connection::{Connection, Gone, News, Pending};
 
 use super::message::{self, Hello, PROTOCOL};

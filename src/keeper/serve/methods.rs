@@ -15,6 +15,7 @@ use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::process::record::{SessionId, View};
 use crate::process::sessions::Sessions;
+use crate::tools::Context;
 
 /// Answers a request. Updates go to `reply` on the way.
 pub(super) async fn answer(
@@ -40,6 +41,12 @@ pub(super) async fn answer(
         "process.show" => {
             let OfSession { session_id } = read(method, params)?;
             Ok(json!(Row::of(&view(sessions(shared)?, &session_id)?, now_ms())))
+        }
+        "process.act" => {
+            let Act { agent, args } = read(method, params)?;
+            let context = Context { agent: Some(agent), ..Context::default() };
+            let done = shared.service.act(args, &context, reply.cancelled.clone()).await;
+            Ok(json!(done.map_err(Told::from)?))
         }
         "process.attach" => attach::run(sessions(shared)?, read(method, params)?, reply).await,
         "process.input" => input(sessions(shared)?, read(method, params)?).await,
@@ -76,6 +83,13 @@ struct OfAgent {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OfSession {
     session_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Act {
+    agent: String,
+    args: Value,
 }
 
 #[derive(Deserialize)]

@@ -54,6 +54,14 @@ pub trait Service: Send + Sync + 'static {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 
+    /// Does what the `process` tool does, for a person: the run's tool policy is the agent's, not the person's.
+    fn act<'a>(
+        &'a self,
+        params: serde_json::Value,
+        context: &'a Context,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
+
     /// The sessions; `None` where there are none to be had.
     fn sessions(&self) -> Option<&Sessions>;
 }
@@ -68,6 +76,15 @@ impl Service for Toolbox {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(self.call(tool, params, context, Some(partial), cancel))
+    }
+
+    fn act<'a>(
+        &'a self,
+        params: serde_json::Value,
+        context: &'a Context,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(crate::tools::process::call(&self.sessions, &self.polls, params, context, cancel))
     }
 
     fn sessions(&self) -> Option<&Sessions> {

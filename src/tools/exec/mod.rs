@@ -246,7 +246,9 @@ impl Run<'_> {
         if view.begin.call.is_none() && !view.backgrounded {
             let _ = sessions.remove(&view.id).await;
         }
+        // It is forgotten when the result has reached the caller.
         result
+            .map(|result| ToolResult { kept: Some(view.id.clone()).filter(|_| !view.backgrounded), ..result })
     }
 
     /// What kept the command from running: its directory is a result, everything else is thrown.

@@ -1,0 +1,113 @@
+//! A session taken over on a real terminal.
+
+use std::io::{Read as _, Write as _};
+use std::sync::{Arc, Mutex};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use serde_json::json;
+
+use crate::home::{Home, until};
+
+const SIZE: PtySize = PtySize { rows: 31, cols: 97, pixel_width: 0, pixel_height: 0 };
+
+/// `creel` on a terminal.
+struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    writer: Box<dyn std::io::Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    fn attach(home: &Home, session: &str) -> Self {
+        let pair = native_pty_system().openpty(SIZE).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_creel"));
+        command.args(["process", "attach", session]);
+        command.env("CREEL_STATE_DIR", home.state());
+        command.env("DOCKER_HOST", "unix:///nonexistent/engine.sock");
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut piece) {
+                into.lock().unwrap().extend_from_slice(&piece[..count]);
+            }
+        });
+        let writer = pair.master.take_writer().unwrap();
+        Self { child, writer, master: pair.master, shown }
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    fn sees(&self, text: &str) {
+        until(&format!("{text:?}"), || self.shown().contains(text));
+    }
+
+    fn types(&mut self, keys: &[u8]) {
+        self.writer.write_all(keys).unwrap();
+        self.writer.flush().unwrap();
+    }
+
+    fn status(mut self) -> u32 {
+        let mut status = None;
+        until("the end of attach", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        drop(self.master);
+        status.unwrap().exit_code()
+    }
+}
+
+#[test]
+fn a_terminal_is_taken_over_left_and_taken_over_again() {
+    let home = Home::new();
+    let text = "echo ready; while read line; do test \"$line\" = size && stty size; echo \"got $line\"; \
+                test \"$line\" = end && exit 6; done";
+    let session = home.background(text, &json!({ "pty": true }));
+    let mut terminal = Terminal::attach(&home, &session);
+    terminal.sees("Ctrl-P Ctrl-Q");
+    terminal.sees("ready");
+    terminal.types(b"size\r");
+    terminal.sees("31 97");
+    terminal.sees("got size");
+    // A keeper that dies in between is not noticed.
+    home.signal("-KILL");
+    terminal.sees("the keeper was replaced");
+    terminal.types(b"after\r");
+    terminal.sees("got after");
+    assert_eq!(terminal.shown().matches("got size").count(), 1, "nothing is shown twice");
+    terminal.types(b"\x10\x11");
+    assert_eq!(terminal.status(), 0);
+    let mut terminal = Terminal::attach(&home, &session);
+    terminal.sees("got after");
+    terminal.types(b"end\r");
+    terminal.sees("got end");
+    assert_eq!(terminal.status(), 6);
+}
+
+#[test]
+fn a_session_without_a_terminal_is_followed() {
+    let home = Home::new();
+    let gate = home.file("gate");
+    let text =
+        format!("echo ready; while ! test -e {}; do sleep 0.05; done; echo err >&2; exit 5", gate.display());
+    let session = home.background(&text, &json!({}));
+    let mut terminal = Terminal::attach(&home, &session);
+    terminal.sees("ready");
+    terminal.types(b"\x03");
+    terminal.sees("goes on");
+    assert_eq!(terminal.status(), 130);
+    let terminal = Terminal::attach(&home, &session);
+    terminal.sees("ready");
+    std::fs::write(gate, "").unwrap();
+    terminal.sees("err");
+    assert_eq!(terminal.status(), 5);
+    let done = home.run(&["process", "attach", &session]);
+    assert_eq!((done.out.as_str(), done.err.as_str(), done.status), ("ready\n", "err\n", Some(5)));
+}
