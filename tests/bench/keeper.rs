@@ -33,10 +33,8 @@ pub(crate) async fn rows(ground: &Ground, wanted: impl Fn(&str) -> bool) -> Fall
     let image = ground.image(Recipe::Minimal).await?;
     let entries: Vec<String> = (0..SANDBOXES).map(|n| format!("a{n}: {{}}")).collect();
     let sandbox = format!("mode: 'all', scope: 'agent', docker: {{image: '{image}'}}");
-    let text = format!(
-        "{{agents: {{defaults: {{sandbox: {{{sandbox}}}}}, entries: {{{}}}}}}}",
-        entries.join(", ")
-    );
+    let text =
+        format!("{{agents: {{defaults: {{sandbox: {{{sandbox}}}}}, entries: {{{}}}}}}}", entries.join(", "));
     let file = ground.state_dir().join("openclaw.json");
     std::fs::create_dir_all(ground.state_dir())?;
     std::fs::write(&file, text)?;

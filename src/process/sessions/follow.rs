@@ -100,7 +100,19 @@ impl<'a> Following<'a> {
         let (unstored, queries, writes) = (None, Queries::default(), VecDeque::new());
         let (retry_at, last_output) = (Instant::now(), Instant::now());
         let (in_step, file_open) = (false, false);
-        Self { core, entry, running, unstored, retry_at, queries, writes, sent, in_step, last_output, file_open }
+        Self {
+            core,
+            entry,
+            running,
+            unstored,
+            retry_at,
+            queries,
+            writes,
+            sent,
+            in_step,
+            last_output,
+            file_open,
+        }
     }
 
     async fn to_its_end(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Last {
