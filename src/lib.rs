@@ -18,7 +18,7 @@
 //! | `session` | session keys |
 //! | `doctor` | what is wrong and what helps; the boundary tried in a fresh sandbox |
 //! | `audit` | what the configuration opens |
-//! | `process` | terminal input as bytes, output as a screen; pure |
+//! | `process` | process sessions: their table and store; their input, output and ends as values |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
 //! | `keeper` | the process behind the command line: sessions and tools over its socket, pools |
@@ -28,8 +28,8 @@
 //!
 //! # Invariants
 //!
-//! 1. `wire`, `policy`, `process`, `shell` and the decisions take values and return values: no clock, network, files or
-//!    environment.
+//! 1. `wire`, `policy`, `shell`, the decisions, and `process` but for its sessions, store and spool take values and
+//!    return values: no clock, network, files or environment.
 //! 2. No permit, no spawn: `runner` takes a `Permit`, which only `approvals` can make.
 //! 3. Only `engine` speaks to the engine, only `cli` prints, only `sys` is unsafe.
 //! 4. What comes out of a sandbox is hostile: it enters through `wire`, bounded.

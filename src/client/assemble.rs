@@ -16,7 +16,7 @@ use crate::config::{self, Config, Places, ResolvedExec, ResolvedSandbox, Subject
 use crate::engine::{ContainerSpec, Discovery, Engine, Limits};
 use crate::error::{Diagnose as _, Failure, Report};
 use crate::paths::deny::{DenyEnv, DenyList};
-use crate::runner::{Setting, Transport};
+use crate::runner::{Setting, Transport, host_plan};
 use crate::sandbox::{
     self, ByLink, HOME_TARGET, InitBinary, InitSearch, PoolRole, SandboxError, SandboxName, SandboxRequest,
     Sandboxes,
@@ -347,10 +347,11 @@ fn profile(path: &str, sandbox: &ResolvedSandbox) -> Result<String, Failure> {
 
 fn setting(options: &SandboxOptions, wanted: &Wanted, request: &SandboxRequest) -> Setting {
     let configured = wanted.sandbox.docker.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let home = (options.var)("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     Setting {
         image_env: Vec::new(),
         env: configured.chain(options.env.iter().cloned()).collect(),
-        path_prepend: wanted.exec.path_prepend.clone(),
+        path_prepend: host_plan::prepend(&wanted.exec.path_prepend, home.as_deref()),
         workdir: request.workspace.target.clone(),
         // A home that nothing can be written to breaks half of all tools (I067).
         home: request.workspace.read_only.then(|| HOME_TARGET.to_owned()),

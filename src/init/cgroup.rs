@@ -55,6 +55,11 @@ impl Gauges {
     }
 }
 
+/// The number after `key` in the file at `path`; 0 where there is none.
+pub(super) fn counter(path: &Path, key: &str) -> u32 {
+    value(std::fs::File::open(path).ok().as_ref(), key)
+}
+
 /// The number after `key` in a file of `key number` lines.
 fn value(file: Option<&std::fs::File>, key: &str) -> u32 {
     let mut text = [0_u8; 512];

@@ -8,6 +8,7 @@ use nix::libc;
 use nix::unistd::Pid;
 
 use super::cgroup::Counters;
+use super::group::Group;
 use super::notice::{Notice, Order};
 use super::ring::Ring;
 use crate::sys::Usage;
@@ -81,6 +82,8 @@ pub(super) struct Command {
     pub(super) alone: bool,
     /// Connections that want its output.
     pub(super) subscribers: Vec<Subscriber>,
+    /// Its own control group, where it has one.
+    pub(super) group: Group,
     /// Its result, once everything is known.
     pub(super) exit: Option<(Exit, Instant)>,
 }
@@ -198,12 +201,14 @@ impl Command {
     /// How each of its own limits is held.
     fn held_limits(&self) -> Held {
         let own = self.limits.own;
+        let memory = if self.group.holds_memory() { Means::Cgroup } else { Means::PerProcess };
+        let processes = if self.group.holds_processes() { Means::Cgroup } else { Means::Watched };
         let means = |limited: bool, means| if limited { means } else { Means::None };
         Held {
-            memory: means(own.memory_bytes > 0, Means::PerProcess),
+            memory: means(own.memory_bytes > 0, memory),
             output: means(own.output_bytes > 0, Means::Counted),
             cpu: means(own.cpu_ms > 0, Means::Watched),
-            processes: means(own.processes > 0, Means::Watched),
+            processes: means(own.processes > 0, processes),
         }
     }
 
@@ -328,6 +333,11 @@ impl Command {
 
     fn finish(&mut self, now: Instant, after: After) -> bool {
         let done = self.done.map(|(done, _)| done).unwrap_or_default();
+        // It may have ended of it before anybody looked; one that has succeeded has not.
+        let failed = self.ended.is_none_or(|(status, _)| status != 0);
+        if let (Cause::Ended, true, Some(cause)) = (self.cause, failed, self.group.enforced()) {
+            self.cause = cause;
+        }
         let (code, signal) = match self.ended {
             Some((status, _)) if libc::WIFEXITED(status) => (libc::WEXITSTATUS(status), 0),
             Some((status, _)) if libc::WIFSIGNALED(status) => (-1, libc::WTERMSIG(status)),
@@ -378,6 +388,7 @@ impl Command {
             when(running, self.limits.timeout.map(|limit| self.started + limit)),
             when(running, self.limits.silence.map(|limit| self.last_output + limit)),
             when(running, self.limits.lease.and_then(|limit| self.orphaned.map(|since| since + limit))),
+            when(running, self.group.next()),
             when(self.awaits_drain(), self.drain_at),
             when(!self.tree_gone(), self.kill_due),
             when(self.done.is_none(), self.lost.map(|(next, _)| next)),
@@ -405,6 +416,9 @@ impl Command {
         }
         if self.exit.is_some() || self.ended.is_some() || self.cause != Cause::Ended {
             return;
+        }
+        if let Some(cause) = self.group.look(now) {
+            return self.kill(cause, Some(0), now);
         }
         let past = |since: Instant, limit: Option<Duration>| limit.is_some_and(|limit| now >= since + limit);
         if past(self.started, self.limits.timeout) {

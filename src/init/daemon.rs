@@ -29,6 +29,8 @@ const SCRATCH: usize = 64 * 1024;
 const MAX_HOSTS: usize = 64;
 /// Finished commands whose results nobody has taken over: so many.
 pub(super) const MAX_FINISHED: usize = 256;
+/// Between two looks whether a rendezvous without hosts is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// From the engine's stop signal to the end: time for TERM and KILL, well within the engine's ten seconds.
 const STOP_GRACE_MS: u32 = 2000;
 const STOP_LIMIT: Duration = Duration::from_secs(4);
@@ -98,6 +100,8 @@ pub(super) struct Daemon {
     pub(super) role: Role,
     /// A command was started.
     pub(super) spent: bool,
+    /// When to look whether the rendezvous is still there.
+    look_at: Instant,
     busy_at: Instant,
     /// Where bytes from hosts are read to; taken while that happens.
     pub(super) scratch: Option<AnonMap>,
@@ -130,6 +134,7 @@ impl Daemon {
             secret: None,
             role,
             spent: false,
+            look_at: Instant::now() + LOOK_EVERY,
             busy_at: Instant::now(),
             scratch: Some(AnonMap::new(SCRATCH)?),
         };
@@ -155,6 +160,7 @@ impl Daemon {
             if count == 0 || self.meet.next_try().is_some() {
                 self.welcome();
             }
+            self.look_for_the_rendezvous();
             self.settle_all();
             self.deliver();
             self.stock_up();
@@ -182,14 +188,32 @@ impl Daemon {
         let idle = idle.map(|idle| self.busy_at + idle);
         let keep = self.role.keep();
         let keep = self.commands.values().filter_map(|command| Some(command.exit.as_ref()?.1 + keep)).min();
-        let Some(at) =
-            [commands, idle, keep, self.stopping, self.meet.next_try()].into_iter().flatten().min()
+        let Some(at) = [commands, idle, keep, self.stopping, self.meet.next_try(), self.next_look()]
+            .into_iter()
+            .flatten()
+            .min()
         else {
             return EpollTimeout::NONE;
         };
         let wait = at.saturating_duration_since(Instant::now()) + Duration::from_micros(999);
         let millis = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
         EpollTimeout::try_from(millis).unwrap_or(EpollTimeout::MAX)
+    }
+
+    /// When to look whether the rendezvous is still there; beside the gateway and without a host only.
+    fn next_look(&self) -> Option<Instant> {
+        (self.role.is_beside() && self.hosts.is_empty() && self.stopping.is_none()).then_some(self.look_at)
+    }
+
+    /// Without its directory nobody finds the supervisor again: what it runs would be out of everybody's hands.
+    fn look_for_the_rendezvous(&mut self) {
+        let now = Instant::now();
+        if self.next_look().is_some_and(|at| now >= at) {
+            self.look_at = now + LOOK_EVERY;
+            if self.meet.is_gone() {
+                self.stop();
+            }
+        }
     }
 
     /// Nothing is left to do: stopped with every command gone (or the time for that over), or idle for too long.

@@ -68,6 +68,11 @@ impl Meet {
         hosts
     }
 
+    /// Whether the directory was removed. One that was renamed is still there.
+    pub(super) fn is_gone(&self) -> bool {
+        nix::sys::stat::stat(&self.dir).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// When to call [`Self::arrivals`] though the directory says nothing.
     pub(super) fn next_try(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next)

@@ -14,6 +14,7 @@ mod command;
 mod control;
 mod daemon;
 mod facts;
+mod group;
 mod host;
 mod meet;
 mod nonce;

@@ -10,13 +10,14 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
+use super::group::Group;
 use crate::wire::Spawn;
 
 /// A larger command is not handed over: it gets a supervisor of its own.
 pub(super) const MAX_PACKET: usize = 64 * 1024;
 /// Counts of candidates and arguments, whether there is a terminal, whether it goes first when memory is short, and the
-/// limits that the supervisor holds: bytes, milliseconds, processes.
-const HEAD: usize = 7 * 8;
+/// limits that the supervisor holds (bytes, milliseconds, processes), and the count of doors to control groups.
+const HEAD: usize = 8 * 8;
 /// PATH of a command that has none.
 const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -26,7 +27,7 @@ pub(super) struct Packet(Vec<u8>);
 
 impl Packet {
     /// Checks a request and writes it down; `marker` joins its environment.
-    pub(super) fn of(spawn: &Spawn, marker: &CStr, expendable: bool) -> nix::Result<Self> {
+    pub(super) fn of(spawn: &Spawn, marker: &CStr, expendable: bool, group: &Group) -> nix::Result<Self> {
         let program = spawn.argv.first().filter(|program| !program.is_empty()).ok_or(Errno::EINVAL)?;
         let size: usize = spawn.argv.iter().chain(&spawn.env).map(|text| text.len() + 1).sum();
         let mut packet = Self(Vec::with_capacity(size + 512));
@@ -36,6 +37,10 @@ impl Packet {
             packet.push(&[text])?;
         }
         packet.push(&[if spawn.cwd.is_empty() { b"/" } else { &spawn.cwd }])?;
+        let doors = group.doors();
+        for door in &doors {
+            packet.push(&[door.as_bytes()])?;
+        }
         for text in &spawn.env {
             packet.push(&[text])?;
         }
@@ -46,9 +51,10 @@ impl Packet {
             spawn.argv.len() as u64,
             u64::from(spawn.pty != (0, 0)),
             u64::from(expendable),
-            limits.memory_bytes,
+            if group.holds_memory() { 0 } else { limits.memory_bytes },
             limits.cpu_ms,
-            u64::from(limits.processes),
+            if group.holds_processes() { 0 } else { u64::from(limits.processes) },
+            doors.len() as u64,
         ];
         for (place, word) in packet.0.chunks_exact_mut(8).zip(head) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -106,6 +112,7 @@ pub(super) struct View<'a> {
     texts: Vec<&'a CStr>,
     candidates: usize,
     argv: usize,
+    doors: usize,
     /// The first of the three descriptors is a terminal.
     pub(super) terminal: bool,
     /// It goes first when memory is short.
@@ -124,13 +131,14 @@ impl<'a> View<'a> {
         let (candidates, argv) = (count()?, count()?);
         let (terminal, expendable) = (words.next()? == 1, words.next()? == 1);
         let limits = [words.next()?, words.next()?, words.next()?];
+        let doors = usize::try_from(words.next()?).ok()?;
         // Sized at once: each piece that a growing list leaves behind may be another page.
         let mut texts = Vec::with_capacity(rest.split(|byte| *byte == 0).count());
         texts.extend(
             rest.split_inclusive(|byte| *byte == 0).filter_map(|text| CStr::from_bytes_with_nul(text).ok()),
         );
-        let complete = texts.len() > candidates.saturating_add(argv);
-        complete.then_some(Self { texts, candidates, argv, terminal, expendable, limits })
+        let complete = texts.len() > candidates.saturating_add(argv).saturating_add(doors);
+        complete.then_some(Self { texts, candidates, argv, doors, terminal, expendable, limits })
     }
 
     /// Paths to try.
@@ -148,9 +156,15 @@ impl<'a> View<'a> {
         self.texts.get(self.candidates + self.argv).copied()
     }
 
+    /// Files into which the command writes itself to join its control groups.
+    pub(super) fn doors(&self) -> &[&'a CStr] {
+        let first = self.candidates + self.argv + 1;
+        self.texts.get(first..first + self.doors).unwrap_or_default()
+    }
+
     /// Environment.
     pub(super) fn env(&self) -> &[&'a CStr] {
-        self.texts.get(self.candidates + self.argv + 1..).unwrap_or_default()
+        self.texts.get(self.candidates + self.argv + 1 + self.doors..).unwrap_or_default()
     }
 }
 
@@ -174,7 +188,7 @@ mod tests {
             limits: Limits { memory_bytes: 1, output_bytes: 2, cpu_ms: 3, processes: 4 },
             ..Spawn::default()
         };
-        let packet = Packet::of(&spawn, c"ID=1", true).unwrap();
+        let packet = Packet::of(&spawn, c"ID=1", true, &Group::default()).unwrap();
         let view = View::of(packet.bytes()).unwrap();
         assert_eq!(view.candidates(), [c"/bin/sh", c"./sh", c"/usr/bin/sh"]);
         assert_eq!(view.argv(), [c"sh", c"", c"a b"]);
@@ -188,7 +202,7 @@ mod tests {
     fn what_the_kernel_cannot_express_is_refused() {
         let refused = |argv: &[&str], env: &[&str]| {
             let spawn = Spawn { argv: texts(argv), env: texts(env), ..Spawn::default() };
-            Packet::of(&spawn, c"ID=1", false).unwrap_err()
+            Packet::of(&spawn, c"ID=1", false, &Group::default()).unwrap_err()
         };
         assert_eq!(refused(&[], &[]), Errno::EINVAL);
         assert_eq!(refused(&[""], &[]), Errno::EINVAL);

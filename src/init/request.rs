@@ -13,6 +13,7 @@ use nix::unistd::{Pid, pipe2};
 use super::command::{Command, Input, Limits, Subscriber, Tap};
 use super::daemon::{Daemon, Token};
 use super::facts;
+use super::group::Group;
 use super::host::Host;
 use super::nonce::Secret;
 use super::packet::Packet;
@@ -132,7 +133,9 @@ impl Daemon {
     /// Makes the pipes, forks the supervisor and enters the command into the table.
     fn start(&mut self, host: u32, spawn: &Spawn) -> nix::Result<()> {
         let marker = marker(spawn.id)?;
-        let packet = Packet::of(spawn, &marker, self.role.expendable())?;
+        let mut group = Group::make(spawn.id, &spawn.limits, Instant::now());
+        group.keeps = spawn.keep_leftovers;
+        let packet = Packet::of(spawn, &marker, self.role.expendable(), &group)?;
         let (theirs, outputs, input) = plumb(spawn)?;
         // What others were refused or lost since the last command is not held against this one.
         let before = self.gauges.read();
@@ -184,6 +187,7 @@ impl Daemon {
             before,
             alone,
             subscribers: vec![Subscriber { host, owner: true, cursor: 0, told_exit: false, attached: false }],
+            group,
             exit: None,
         };
         self.spent = true;

@@ -46,6 +46,7 @@ fn start(packet: &[u8], stdio: &[OwnedFd; 3]) -> Option<Started> {
         terminal: view.terminal,
         expendable: view.expendable,
         data_bytes: memory,
+        doors: view.doors(),
     });
     Some(started.map(|pid| (pid, limits)))
 }

@@ -21,7 +21,7 @@ pub fn derived(command: &str) -> Option<String> {
     Some(shown::one_line(&name))
 }
 
-/// Words between blanks; blanks inside quotes belong to the word.
+/// Words between blanks; blanks inside quotes belong to the word. Empty ones say nothing.
 fn words(command: &str) -> impl Iterator<Item = &str> {
     let mut quote = None;
     let between = move |c: char| {
@@ -32,7 +32,7 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
         }
         quote.is_none() && c.is_whitespace()
     };
-    command.split(between).filter(|word| !word.is_empty())
+    command.split(between).filter(|word| !matches!(*word, "" | "''" | "\"\""))
 }
 
 /// A word without the quotes around it.
@@ -59,6 +59,7 @@ mod tests {
             ("git -c a.b=c commit", Some("git a.b=c")),
             ("python3 'my script.py' --fast", Some("python3 my script.py")),
             ("\"/opt/my app/run\" now", Some("/opt/my app/run now")),
+            ("trap '' TERM", Some("trap TERM")),
             ("echo it's", Some("echo it's")),
             ("echo 'a\nkeen-otter running   1s :: fake'", Some(r"echo a\nkeen-otter running   1s :: fake")),
             ("echo \u{1b}[2J", Some(r"echo \u{1b}[2J")),

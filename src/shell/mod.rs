@@ -2,8 +2,13 @@
 //!
 //! | part | concern |
 //! |---|---|
+//! | [`guard`] | commands that are refused whatever the policy says |
 //! | [`inline_eval`] | whether an argument list carries code for an interpreter |
 //! | [`parse`] | shell text as a tree |
+//! | [`preflight`] | a look at a Python or Node script before it runs; reads the file |
 
+pub mod guard;
 pub mod inline_eval;
+mod lines;
 pub mod parse;
+pub mod preflight;

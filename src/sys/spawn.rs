@@ -30,6 +30,8 @@ pub struct SpawnPlan<'a> {
     pub expendable: bool,
     /// Most bytes of private writable memory of each process; 0 is no limit.
     pub data_bytes: u64,
+    /// Files into which it writes itself to join its control groups, before anything else of it runs.
+    pub doors: &'a [&'a CStr],
 }
 
 /// The step at which a child failed to become the program.
@@ -65,6 +67,7 @@ struct Shared<'a> {
     terminal: bool,
     expendable: bool,
     data_bytes: u64,
+    doors: &'a [&'a CStr],
     mask: libc::sigset_t,
     failed_stage: i32,
     failed_errno: i32,
@@ -95,6 +98,7 @@ pub fn spawn(plan: &SpawnPlan<'_>) -> Result<Pid, SpawnFailure> {
         terminal: plan.terminal,
         expendable: plan.expendable,
         data_bytes: plan.data_bytes,
+        doors: plan.doors,
         mask,
         failed_stage: 0,
         failed_errno: 0,
@@ -166,7 +170,7 @@ unsafe fn become_program(shared: &Shared<'_>) -> (SpawnStage, i32) {
         if shared.expendable {
             go_first();
         }
-        if !limit_data(shared.data_bytes) {
+        if !join_groups(shared.doors) || !limit_data(shared.data_bytes) {
             return (SpawnStage::Setup, Errno::last_raw());
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const shared.mask, std::ptr::null_mut());
@@ -224,6 +228,22 @@ unsafe fn go_first() {
         }
         libc::prctl(libc::PR_SET_DUMPABLE, dumpable);
     }
+}
+
+/// Joins control groups. False when the kernel refuses one.
+unsafe fn join_groups(doors: &[&CStr]) -> bool {
+    doors.iter().all(|door| {
+        // SAFETY: system calls with a C string that `spawn` keeps alive, a pointer to a constant, and a descriptor.
+        unsafe {
+            let fd = libc::open(door.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            // Zero stands for whoever writes it.
+            let joined = fd >= 0 && libc::write(fd, c"0".as_ptr().cast(), 1) == 1;
+            if fd >= 0 && joined {
+                libc::close(fd);
+            }
+            joined
+        }
+    })
 }
 
 /// Limits private writable memory. False when the kernel refuses.

@@ -15,6 +15,7 @@ mod control;
 mod exec;
 mod explain;
 mod ground;
+mod keeper;
 mod memory;
 mod policy;
 mod report;
@@ -34,7 +35,7 @@ use crate::row::Row;
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Names on the command line; all where none is given.
-const ROWS: [&str; 8] = [
+const ROWS: [&str; 10] = [
     "exec-login-shell",
     "exec-rate",
     "stdout-stream",
@@ -43,6 +44,8 @@ const ROWS: [&str; 8] = [
     "explain-wall",
     "tool-policy",
     "init-rss",
+    "gateway-rss",
+    "restart-100",
 ];
 
 fn main() -> ExitCode {
@@ -98,6 +101,10 @@ async fn run(quick: bool, only: &[&str]) -> Fallible<usize> {
     }
     if wanted(&["tool-policy"]) {
         rows.extend(policy::rows(ground.scale)?);
+    }
+    // Last: the installation has a configuration of its own meanwhile.
+    if wanted(&["gateway-rss", "restart-100"]) {
+        rows.extend(Box::pin(keeper::rows(&ground, |id| wanted(&[id]))).await?);
     }
     let place = |row: &Row| ROWS.iter().position(|id| *id == row.id);
     rows.sort_by_key(place);

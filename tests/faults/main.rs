@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test crate: a failure here is a failed test")]
 
+mod adoption;
 mod callers;
 mod child;
 mod container;

@@ -302,3 +302,79 @@ async fn a_killed_supervisor_is_gone() {
     // The place is free again.
     assert_eq!(ground.run("exit 2", |_| {}).await.outcome.code, Some(2));
 }
+
+/// A command of the same user puts a socket of its own into the rendezvous. The supervisor does not speak to it.
+#[tokio::test]
+async fn a_command_cannot_pose_as_creel() {
+    let ground = Ground::new();
+    let link = ground.launch().await;
+    let exe = std::env::current_exe().unwrap();
+    let dir = format!("CREEL_TEST_DIR={}", ground.dir().display());
+    let argv = [
+        "/usr/bin/env",
+        &dir,
+        &exe.to_string_lossy(),
+        "--exact",
+        "takeover::impostor",
+        "--ignored",
+        "--nocapture",
+    ];
+    let argv = argv.map(str::to_owned).to_vec();
+    let mut running = start_argv(fresh_id().unwrap(), &link, argv, |_| {}).await;
+    let run = follow(&mut running).await;
+    assert!(run.stdout.contains("heard=0\n"), "{run:?}");
+    ground.assert_gone().await;
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn impostor() {
+    use std::io::{Read as _, Write as _};
+    std::env::set_current_dir(std::env::var("CREEL_TEST_DIR").unwrap()).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(".h-00").unwrap();
+    std::fs::rename(".h-00", "h-00.sock").unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut hello = Vec::new();
+    creel::wire::ToInit::Hello(creel::wire::Hello::ours([0; 16])).encode(&mut hello);
+    let _ = stream.write_all(&hello);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    println!("\nheard={}", answer.len());
+    std::fs::remove_file("h-00.sock").unwrap();
+}
+
+/// However early it is killed, what it leaves can be met, or is not there; and it is one command at most.
+#[tokio::test]
+async fn a_launcher_may_be_killed_at_any_time() {
+    for delay in [0, 5, 10, 15, 20, 30, 50, 80] {
+        let ground = Ground::new();
+        let launcher = Launcher::start(&ground, "echo never read; read x; read y", 1_000);
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        launcher.kill().await;
+        let Some(link) = host::reach(&ground.dir()).await.unwrap() else { continue };
+        let table = link.table().await.unwrap();
+        assert!(table.len() <= 1, "{table:?}");
+        for entry in table {
+            let mut running = Running::adopt(&link, entry.id, 0, false, GRACE).unwrap();
+            running.kill().unwrap();
+            assert_eq!(follow(&mut running).await.outcome.death, Death::Cancelled);
+            running.settle().unwrap();
+        }
+        // The next launch gets its command through, whether it meets that one or another.
+        let _ = std::fs::remove_file(ground.dir().join("spool"));
+    }
+}
+
+/// The state directory is removed: what nobody can find again does not run on.
+#[tokio::test]
+async fn without_its_directory_a_command_ends() {
+    let ground = Ground::new();
+    let link = ground.launch().await;
+    let mut running = start(&link, "echo $$; sleep 1000", |options| options.lease = None).await;
+    running.outlive();
+    let pid: i32 = read_until(&mut running, "\n").await.trim().parse().unwrap();
+    drop((running, link));
+    std::fs::remove_dir_all(ground.dir()).unwrap();
+    assert!(lives(pid));
+    assert!(until(|| !lives(pid)).await);
+}

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use creel::Sandbox;
-use creel::process::record::{Phase, SessionId, View};
+use creel::process::record::{SessionId, View};
 use creel::process::sessions::Sessions;
+use creel::runner::Death;
 use creel::wire::Stream;
 use pretty_assertions::assert_eq;
 
@@ -64,6 +65,7 @@ async fn worker() {
     let lab = Lab::open(&home).await;
     check_short_ones(&lab.sessions, &home).await;
     let sandboxes = [lab.sandbox("a").await, lab.sandbox("b").await];
+    assert_ne!(sandboxes[0].container(), sandboxes[1].container());
     let of = |number: u32| &sandboxes[usize::try_from(number % 2).unwrap()];
     for number in 0..COMMANDS {
         let call = format!("c{number}");
@@ -85,10 +87,15 @@ async fn worker() {
 async fn ensure(lab: &Lab, sandbox: &Sandbox, call: &str, key: &str, text: &str) {
     if let Some(id) = lab.sessions.by_call(call) {
         // Begun by a creel that died: whether it runs is being found out.
-        while lab.sessions.view(&id).is_some_and(|view| view.phase == Phase::Starting) {
+        while lab.sessions.view(&id).is_some_and(|view| view.end.is_none() && view.pid.is_none()) {
             lab.sessions.changed(&id, LONG).await;
         }
-        if lab.sessions.background(&id).is_ok() {
+        // Its creel may have died before the request to start it got out: it says so, and is begun again.
+        let never = |view: View| view.end.is_some_and(|end| end.outcome.death == Death::NotStarted);
+        if lab.sessions.view(&id).is_some_and(never) {
+            lab.sessions.clear(&id).unwrap();
+            lab.sessions.events().withdraw(&format!("exec:{id}")).unwrap();
+        } else if lab.sessions.background(&id).is_ok() {
             return;
         }
     }
@@ -104,8 +111,13 @@ async fn ensure(lab: &Lab, sandbox: &Sandbox, call: &str, key: &str, text: &str)
 /// Looks at the short ones that have ended and lets go of them.
 async fn check_short_ones(sessions: &Sessions, home: &Path) {
     for view in sessions.views().into_iter().filter(|view| view.begin.command.starts_with("echo short")) {
-        let view = sessions.ended(&view.id, Some(Duration::from_millis(50))).await.unwrap();
+        // Begun by a creel that died before it started it: gone by now.
+        let Ok(view) = sessions.ended(&view.id, Some(Duration::from_millis(50))).await else { continue };
         let Some(end) = &view.end else { continue };
+        if end.outcome.death == Death::NotStarted {
+            sessions.clear(&view.id).unwrap();
+            continue;
+        }
         let wanted: i32 = view.begin.command.rsplit(' ').next().unwrap().parse().unwrap();
         let text = sessions.aggregate(&view.id).unwrap().text;
         if end.outcome.code != Some(wanted) || text != "short\n" {

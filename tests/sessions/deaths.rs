@@ -53,13 +53,15 @@ async fn victim() {
     println!("did={:?} {:?}", end.outcome.code, lab.sessions.aggregate(&id).unwrap().text);
 }
 
-/// Shuts every connected socket of this process down.
+/// Shuts every connection to an init down.
 fn cut_all() {
+    use nix::sys::socket::{Shutdown, UnixAddr, getsockname, shutdown};
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let number: i32 = entry.file_name().to_str().unwrap().parse().unwrap();
-        let target = std::fs::read_link(entry.path()).unwrap_or_default();
-        if number > 2 && target.to_string_lossy().starts_with("socket:") {
-            let _ = nix::sys::socket::shutdown(number, nix::sys::socket::Shutdown::Both);
+        let address = getsockname::<UnixAddr>(number).ok();
+        let path = address.and_then(|address| address.path().map(std::path::Path::to_owned));
+        if path.is_some_and(|path| path.to_string_lossy().contains("h-")) {
+            shutdown(number, Shutdown::Both).unwrap();
         }
     }
 }
@@ -135,24 +137,18 @@ async fn stored_and_not_settled() {
     running.outlive();
     while !matches!(running.next().await.unwrap(), creel::runner::Progress::Done(_)) {}
     drop(running);
-    drop(lab);
+    // The connection that owns it goes with the sandbox.
+    drop(sandbox);
+    lab.close().await;
     let database = rusqlite::Connection::open(home.path().join("s/creel/creel.db")).unwrap();
-    database
-        .execute(
-            "INSERT INTO ends SELECT ?1, end_json, chars, lost_output, pid, 0 FROM ends WHERE id = ?2",
-            [&id.0, &other.0],
-        )
-        .unwrap();
+    let end = "INSERT INTO ends SELECT ?1, end_json, chars, lost_output, pid, 0 FROM ends WHERE id = ?2";
+    assert_eq!(database.execute(end, [&id.0, &other.0]).unwrap(), 1);
     drop(database);
-    let knows = async || {
-        let table = sandbox.link().unwrap().table().await.unwrap();
-        table.iter().any(|entry| entry.id == command)
-    };
-    assert!(knows().await);
     let lab = home.lab().await;
     assert_eq!(lab.sessions.view(&id).unwrap().end.unwrap().outcome.code, Some(6));
+    let sandbox = lab.sandbox("a").await;
     let told = async {
-        while knows().await {
+        while sandbox.link().unwrap().table().await.unwrap().iter().any(|entry| entry.id == command) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -164,23 +160,19 @@ async fn a_container_that_is_gone_ends_its_sessions() {
     let home = Home::new();
     let lab = home.lab().await;
     let sandbox = lab.sandbox("a").await;
-    let seen = lab.start(&sandbox, "echo before; sleep 1000").await;
-    let left = lab.start(&sandbox, "echo before; sleep 1000").await;
-    for id in [&seen, &left] {
+    let one = lab.start(&sandbox, "echo before; sleep 1000").await;
+    let two = lab.start(&sandbox, "echo before; sleep 1000").await;
+    for id in [&one, &two] {
         lab.sessions.background(id).unwrap();
         lab.printed(id, "before").await;
     }
-    drop(lab);
-    // Taken over, then under the eyes of a creel that lives.
-    let lab = home.lab().await;
-    lab.sessions.write(&left, Vec::new(), false).await.unwrap_err();
     let name = creel::sandbox::SandboxName::parse(&sandbox.ready().name).unwrap();
     let sandboxes = creel::sandbox::Sandboxes::open(
         sandbox.engine().clone(),
         &creel::state::StateDir::at(home.path().join("s")),
     );
     sandboxes.unwrap().stop(&name, InUse::Remove).await.unwrap();
-    for id in [&seen, &left] {
+    for id in [&one, &two] {
         let end = lab.ended(id).await.end.unwrap();
         assert_eq!((end.outcome.death, end.requested), (Death::SandboxStopped, false), "{end:?}");
         assert_eq!(end.outcome.stdout_bytes, 7);
@@ -196,7 +188,7 @@ async fn a_container_that_went_meanwhile_is_no_riddle() {
     let id = lab.start(&sandbox, "echo before; sleep 1000").await;
     lab.sessions.background(&id).unwrap();
     lab.printed(&id, "before").await;
-    drop(lab);
+    lab.close().await;
     sandbox.stop().await.unwrap();
     let lab = home.lab().await;
     let end = lab.ended(&id).await.end.unwrap();
@@ -214,7 +206,8 @@ async fn a_caller_that_does_not_come_back() {
     let claimed = lab.start_with(&sandbox, "sleep 1000", |begin| begin.call = Some("y".to_owned())).await;
     let background = lab.start(&sandbox, "sleep 1000").await;
     lab.sessions.background(&background).unwrap();
-    drop(lab);
+    drop(sandbox);
+    lab.close().await;
     let lab = home.lab().await;
     assert_eq!(lab.sessions.by_call("y"), Some(claimed.clone()));
     let end = lab.ended(&deserted).await.end.unwrap();
@@ -231,7 +224,7 @@ async fn a_damaged_database_is_told() {
     let home = Home::new();
     let lab = home.lab().await;
     assert_eq!(lab.sessions.warnings(), [""; 0]);
-    drop(lab);
+    lab.close().await;
     let database = home.path().join("s/creel/creel.db");
     std::fs::write(&database, vec![b'?'; 20_000]).unwrap();
     let lab = home.lab().await;

@@ -70,8 +70,10 @@ async fn beginnings_are_refused_and_ends_wait() {
     let trouble = troubled(&lab.sessions, &id).await;
     assert!(trouble.contains("full"), "{trouble}");
     assert!(lab.sessions.view(&id).unwrap().end.is_none(), "an end that is not stored is none");
-    // creel dies in the middle of it.
-    drop(lab);
+    // creel ends in the middle of it. The room is there when the file is closed as well.
+    drop(file);
+    drop(sandbox);
+    lab.close().await;
     std::fs::remove_file(&filler).unwrap();
     let lab = home.lab().await;
     let view = lab.ended(&id).await;

@@ -91,9 +91,17 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) async fn open(home: &Path) -> Self {
         let state = StateDir::at(home.join("s"));
+        std::fs::create_dir_all(state.root()).unwrap();
+        let config = "{ agents: { defaults: { sandbox: { scope: 'session' } } } }";
+        std::fs::write(state.root().join("openclaw.json"), config).unwrap();
         let sandboxes = Sandboxes::open(engine().await, &state).unwrap();
         let sessions = Sessions::open(&state, Arc::new(Containers::new(sandboxes))).await.unwrap();
         Self { sessions, home: home.to_owned() }
+    }
+
+    /// As if this creel had died, but for the connections that sandboxes hold.
+    pub(crate) async fn close(self) {
+        self.sessions.close().await;
     }
 
     /// Options of a sandbox that see nothing of this machine but the place of creel-init.
@@ -147,7 +155,10 @@ impl Lab {
                 changes.changed().await.unwrap();
             }
         };
-        tokio::time::timeout(LONG, wait).await.unwrap_or_else(|_| panic!("{id} never printed {text:?}"));
+        if tokio::time::timeout(LONG, wait).await.is_err() {
+            let (tail, trouble) = (self.sessions.tail(id, 200), self.sessions.trouble(id));
+            panic!("{id} never printed {text:?}; {tail:?}, {trouble:?}, {:?}", self.sessions.view(id));
+        }
     }
 }
 
@@ -239,5 +250,7 @@ impl Creel {
 
 /// In the child: where and what.
 pub(crate) fn orders() -> (PathBuf, String) {
+    // What the test program itself says ends here.
+    println!();
     (std::env::var_os(HOME).unwrap().into(), std::env::var(TASK).unwrap())
 }

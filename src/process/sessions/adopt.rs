@@ -5,10 +5,9 @@ use std::time::Duration;
 use super::Unreached;
 use super::core::Core;
 use super::entry::Entry;
-use super::finish::lost_outcome;
+use super::finish::{lost_outcome, not_started};
 use crate::process::record::{Phase, Place};
-use crate::runner::{Death, LinkError, Outcome, Progress, RunError, Running};
-use crate::wire::Refusal;
+use crate::runner::{Death, Outcome, Progress, RunError, Running, Transport};
 
 /// Pauses between two attempts to reach an init.
 const PAUSES: std::ops::Range<Duration> = Duration::from_millis(20)..Duration::from_secs(5);
@@ -21,7 +20,9 @@ const ASKED_FOR_NEW: u32 = 4;
 /// What became of a command.
 pub(super) enum Found {
     /// It runs or waits to tell its end; output goes on where the spool ends.
-    Running(Box<Running>),
+    ///
+    /// Its input goes on at this place; where none is told here, it is told next.
+    Running(Box<Running>, Option<u64>),
     /// It was never started.
     NeverRan,
     /// Nothing more is to be had of it, and why.
@@ -38,7 +39,7 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
     let (mut pause, mut unknown) = (PAUSES.start, 0);
     loop {
         match attempt(core, entry).await {
-            Attempt::Known(running) => return Found::Running(running),
+            Attempt::Known(running, place) => return Found::Running(running, place),
             Attempt::Unknown => {
                 unknown += 1;
                 if let Some(found) = without(entry, unknown) {
@@ -62,19 +63,27 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
 
 /// Its init does not know it, as it said so often.
 fn without(entry: &Entry, times: u32) -> Option<Found> {
-    let new = entry.lock().phase == Phase::Starting;
-    match (new, times >= ASKED_FOR_NEW) {
-        (true, false) => None,
-        (true, true) => Some(Found::NeverRan),
-        (false, _) => {
-            let reason = "its init does not know it (any more)".to_owned();
+    let (confirmed, told) = {
+        let state = entry.lock();
+        (state.confirmed, state.backgrounded)
+    };
+    match (confirmed, times >= ASKED_FOR_NEW) {
+        (false, false) => None,
+        // Nobody was told of it.
+        (false, true) if !told => Some(Found::NeverRan),
+        (false, true) => {
+            let reason = "the request to start it never reached its init: it did not run".to_owned();
+            Some(Found::Lost(not_started(Transport::Init, 0), reason))
+        }
+        (true, _) => {
+            let reason = "its init does not know it any more".to_owned();
             Some(Found::Lost(lost_outcome(entry, Death::EngineLost), reason))
         }
     }
 }
 
 enum Attempt {
-    Known(Box<Running>),
+    Known(Box<Running>, Option<u64>),
     Unknown,
     Gone(String),
     Later(String),
@@ -95,26 +104,29 @@ async fn attempt(core: &Core, entry: &Entry) -> Attempt {
     // The first word of init is whether it knows the command; what follows is for whoever follows it.
     match tokio::time::timeout(ANSWER, running.next()).await {
         Ok(Ok(Progress::Started(pid))) => {
-            known(core, entry, pid);
-            Attempt::Known(Box::new(running))
+            known(core, entry, Some(pid), false);
+            Attempt::Known(Box::new(running), None)
+        }
+        Ok(Ok(Progress::Input { taken, closed })) => {
+            known(core, entry, None, closed);
+            Attempt::Known(Box::new(running), Some(taken))
         }
         Ok(Ok(_)) => Attempt::Later("its init speaks out of turn".to_owned()),
-        Ok(Err(RunError::Link(LinkError::Refused { reason: Refusal::Unknown, .. }))) => Attempt::Unknown,
+        Ok(Err(RunError::Unknown { .. })) => Attempt::Unknown,
         Ok(Err(error)) => Attempt::Later(error.to_string()),
         Err(_) => Attempt::Later("its init does not answer".to_owned()),
     }
 }
 
-fn known(core: &Core, entry: &Entry, pid: i32) {
+fn known(core: &Core, entry: &Entry, pid: Option<i32>, input_closed: bool) {
     let mut state = entry.lock();
-    if pid > 0 {
-        state.pid = Some(pid);
-    }
+    state.pid = pid.or(state.pid);
+    state.input_closed |= input_closed;
     state.trouble = None;
     if state.phase == Phase::Starting {
         state.phase = Phase::Foreground;
-        core.store.note_phase(&entry.id, Phase::Foreground);
     }
     drop(state);
+    core.confirm(entry);
     entry.touch();
 }

@@ -51,6 +51,15 @@ impl Core {
         Spool::fresh(self.spool_dir(command), &self.budget)
     }
 
+    /// The init of a session has said that it knows the command. A request to start one may be lost with the creel that
+    /// sent it; from here on an init that does not know the command has lost it.
+    pub(super) fn confirm(&self, entry: &Entry) {
+        let new = !std::mem::replace(&mut entry.lock().confirmed, true);
+        if new {
+            self.store.note_confirmed(&entry.id);
+        }
+    }
+
     /// Forgets sessions with their output. The rows go first: output without a row is swept at the next start.
     pub(super) fn delete(&self, gone: &[Arc<Entry>]) -> Result<(), ProcessError> {
         if gone.is_empty() {

@@ -46,6 +46,8 @@ pub(super) struct Entry {
 pub(super) struct State {
     pub(super) phase: Phase,
     pub(super) backgrounded: bool,
+    /// Its init has said that it knows the command.
+    pub(super) confirmed: bool,
     /// Its command has ended, its end is being stored.
     pub(super) finalizing: bool,
     /// It was removed while it ran.
@@ -96,6 +98,7 @@ impl Entry {
         let state = State {
             phase: Phase::Starting,
             backgrounded: false,
+            confirmed: false,
             finalizing: false,
             hidden: false,
             requested: false,
@@ -125,6 +128,7 @@ impl Entry {
             let begin = &entry.begin;
             state.phase = row.phase;
             state.backgrounded = row.backgrounded;
+            state.confirmed = row.confirmed;
             state.hidden = row.hidden;
             state.requested = row.requested;
             state.claimed = row.backgrounded;

@@ -34,6 +34,7 @@ pub(super) async fn finish(
     while let Err(error) = core.store.end(&entry.id, row.clone(), overflowed, notice.clone()).await {
         tracing::error!(session = %entry.id, %error, "the end of a session cannot be stored; trying again");
         entry.lock().trouble = Some(error.to_string());
+        entry.touch();
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSES.end);
     }

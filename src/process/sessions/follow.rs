@@ -14,6 +14,7 @@ use super::adopt::{Found, find};
 use super::core::Core;
 use super::entry::{Entry, Order};
 use super::finish::{finish, lost_outcome, never_ran, not_started};
+use super::input::Sent;
 use super::query::{ANSWER, Queries};
 use crate::process::record::Phase;
 use crate::process::store::now_ms;
@@ -32,23 +33,22 @@ const INPUT_PART: usize = 32 * 1024;
 /// Follows a command; `None` where it is to be found again first.
 pub(super) async fn follow(core: Arc<Core>, entry: Arc<Entry>, running: Option<Running>) {
     let Some(mut orders) = entry.lock().waiting.take() else { return };
-    let mut next = running;
-    let mut known = false;
+    let (mut next, mut sent) = (running, Sent::default());
     loop {
-        let running = match next.take() {
-            Some(running) => running,
+        let (running, place) = match next.take() {
+            Some(running) => (running, Some(0)),
             None => match find(&core, &entry).await {
-                Found::Running(running) => *running,
+                Found::Running(running, place) => (*running, place),
                 Found::NeverRan => return never_ran(&core, &entry),
                 Found::Lost(outcome, reason) => {
                     return finish(&core, &entry, outcome, Some(reason), None).await;
                 }
             },
         };
-        let mut following = Following::new(&core, &entry, running);
-        // Whatever was found again had been started.
-        following.started = known;
-        known = true;
+        let mut following = Following::new(&core, &entry, running, &mut sent);
+        if let Some(place) = place {
+            following.go_on_with_input(place).await;
+        }
         match following.to_its_end(&mut orders).await {
             Last::Done(outcome, lost) => {
                 return finish(&core, &entry, outcome, lost, Some(&mut following.running)).await;
@@ -88,18 +88,31 @@ struct Following<'a> {
     retry_at: Instant,
     queries: Queries,
     writes: VecDeque<Writing>,
-    started: bool,
+    sent: &'a mut Sent,
+    /// Where its input goes on is known, and what was lost with another connection is on its way.
+    in_step: bool,
     last_output: Instant,
     file_open: bool,
 }
 
 impl<'a> Following<'a> {
-    fn new(core: &'a Core, entry: &'a Entry, running: Running) -> Self {
-        let now = Instant::now();
+    fn new(core: &'a Core, entry: &'a Entry, running: Running, sent: &'a mut Sent) -> Self {
         let (unstored, queries, writes) = (None, Queries::default(), VecDeque::new());
-        let (started, file_open) = (false, false);
-        let (retry_at, last_output) = (now, now);
-        Self { core, entry, running, unstored, retry_at, queries, writes, started, last_output, file_open }
+        let (retry_at, last_output) = (Instant::now(), Instant::now());
+        let (in_step, file_open) = (false, false);
+        Self {
+            core,
+            entry,
+            running,
+            unstored,
+            retry_at,
+            queries,
+            writes,
+            sent,
+            in_step,
+            last_output,
+            file_open,
+        }
     }
 
     async fn to_its_end(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Last {
@@ -114,7 +127,7 @@ impl<'a> Following<'a> {
                 progress = self.running.next(), if self.unstored.is_none() => match progress {
                     Ok(Progress::Done(outcome)) => return self.done(*outcome),
                     Ok(progress) => self.take(progress).await,
-                    Err(error) => if let Some(last) = self.failed(error) { return last },
+                    Err(error) => return self.failed(&error),
                 },
                 () = sleep_until(timer) => self.on_time(),
             }
@@ -159,9 +172,9 @@ impl<'a> Following<'a> {
     }
 
     async fn take(&mut self, progress: Progress) {
+        self.core.confirm(self.entry);
         match progress {
             Progress::Started(pid) => {
-                self.started = true;
                 self.entry.lock().pid = Some(pid);
                 self.entry.touch();
             }
@@ -172,12 +185,29 @@ impl<'a> Following<'a> {
                 self.retry_at = Instant::now();
                 self.store_again();
             }
-            Progress::Input { closed, .. } => {
+            Progress::Input { taken, closed } => {
+                if self.in_step {
+                    self.sent.taken(taken);
+                } else {
+                    self.go_on_with_input(taken).await;
+                }
                 if closed {
                     self.close_input();
                 }
             }
             Progress::Done(_) => {}
+        }
+    }
+
+    /// Sends what an earlier connection may have lost.
+    async fn go_on_with_input(&mut self, place: u64) {
+        self.in_step = true;
+        let (bytes, ended) = self.sent.again(place);
+        if !bytes.is_empty() {
+            let _ = self.running.write(bytes).await;
+        }
+        if ended {
+            let _ = self.running.close_input().await;
         }
     }
 
@@ -216,7 +246,9 @@ impl<'a> Following<'a> {
         }
         for _ in 0..self.queries.feed(data).min(16) {
             // A terminal whose input is full gets no answer, as with any other.
-            let _ = self.running.write(ANSWER.to_vec()).await;
+            if self.running.write(ANSWER.to_vec()).await.is_ok() {
+                self.sent.push(ANSWER);
+            }
         }
     }
 
@@ -240,12 +272,14 @@ impl<'a> Following<'a> {
     }
 
     fn release(&mut self) {
-        release(&mut self.running);
+        let _ = self.running.hold(None);
     }
 
     /// Sends what its init has room for.
     async fn write_on(&mut self) {
-        while let Some(writing) = self.writes.front_mut() {
+        while self.in_step
+            && let Some(writing) = self.writes.front_mut()
+        {
             if writing.sent == 0 && writing.answer.is_closed() {
                 // Whoever asked has given up, and may ask again.
                 self.writes.pop_front();
@@ -264,6 +298,7 @@ impl<'a> Following<'a> {
             }
             writing.sent += part.len();
             if !part.is_empty() {
+                self.sent.push(&part);
                 let _ = self.running.write(part).await;
             }
             if writing.sent == writing.data.len() {
@@ -276,6 +311,7 @@ impl<'a> Following<'a> {
     async fn written(&mut self) {
         let Some(writing) = self.writes.pop_front() else { return };
         if writing.eof {
+            self.sent.end();
             let _ = self.running.close_input().await;
             self.close_input();
         }
@@ -295,27 +331,19 @@ impl<'a> Following<'a> {
         Last::Done(outcome, lost)
     }
 
-    /// What an error means; `None` where the command goes on.
-    fn failed(&mut self, error: RunError) -> Option<Last> {
-        let lost = |outcome| Some(Last::Done(outcome, Some(error.to_string())));
-        match &error {
-            RunError::Unknown { .. } => Some(Last::Broken("its init does not know it".to_owned())),
+    /// What an error means for the command.
+    fn failed(&mut self, error: &RunError) -> Last {
+        let lost = |outcome| Last::Done(outcome, Some(error.to_string()));
+        match error {
             RunError::Link(LinkError::Refused { reason: Refusal::NotOwner, .. }) => {
-                Some(Last::Broken("another connection owns it".to_owned()))
+                Last::Broken("another connection owns it".to_owned())
             }
-            RunError::Link(LinkError::Refused { errno, .. }) if !self.started => {
+            // Requests about a command that runs are not told here: its start was refused.
+            RunError::Link(LinkError::Refused { errno, .. }) => {
                 lost(not_started(self.running.transport(), *errno))
             }
-            // Of a request about its input or its terminal: nothing that ends a command.
-            RunError::Link(LinkError::Refused { .. }) => {
-                tracing::debug!(session = %self.entry.id, %error, "a request was refused");
-                None
-            }
-            RunError::Link(_) => Some(Last::Broken(error.to_string())),
-            RunError::InputEnded { .. } | RunError::InputFull { .. } => None,
-            RunError::Engine(_) | RunError::Random { .. } | RunError::LimitsNotHeld => {
-                lost(lost_outcome(self.entry, Death::EngineLost))
-            }
+            RunError::Link(_) | RunError::Unknown { .. } => Last::Broken(error.to_string()),
+            _ => lost(lost_outcome(self.entry, Death::EngineLost)),
         }
     }
 }
@@ -340,10 +368,4 @@ async fn sleep_until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-/// The command lives to its own limit from here on, with or without its owner.
-fn release(running: &mut Running) {
-    // A connection that is over tells so by itself; whoever takes the command over then says this again.
-    let _ = running.hold(None);
 }

@@ -9,6 +9,7 @@
 //! | `finish` | stores an end |
 //! | `fold`, `kept` | text out of stored bytes: counted, capped, polled |
 //! | `sweep` | which finished sessions go |
+//! | `input` | input that may have to be sent again; pure |
 //! | `name` | names of sessions; pure |
 //! | `query` | programs that ask their terminal; pure |
 //! | [`reach`] | finds the inits of containers and of host commands |
@@ -23,6 +24,7 @@ mod error;
 mod finish;
 mod fold;
 mod follow;
+mod input;
 mod kept;
 mod name;
 mod open;
@@ -144,6 +146,15 @@ impl Sessions {
         Ok(sessions)
     }
 
+    /// Stops following, and returns when nothing is under way any more. The commands go on; another creel takes them over.
+    pub async fn close(self) {
+        let mut tasks = {
+            let mut tasks = self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        tasks.shutdown().await;
+    }
+
     /// What should be known of the way the table was opened: a database that was moved aside, output of nobody.
     pub fn warnings(&self) -> &[String] {
         &self.inner.warnings
@@ -203,7 +214,6 @@ impl Sessions {
             }
             if state.phase == Phase::Starting {
                 state.phase = Phase::Foreground;
-                self.inner.core.store.note_phase(id, Phase::Foreground);
             }
         }
         running.outlive();

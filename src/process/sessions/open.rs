@@ -8,17 +8,19 @@ use std::time::Duration;
 use super::core::Core;
 use super::entry::{Entry, Order};
 use super::sweep::sweep;
-use super::{ProcessError, Reach};
+use super::{ProcessError, Reach, Unreached};
 use crate::process::record::{Phase, Place};
 use crate::process::spool::{Budget, Spool};
 use crate::process::store::{Store, now_ms};
-use crate::runner::{Progress, Running};
+use crate::runner::{Progress, RunError, Running};
 use crate::state::StateDir;
 
 /// How long the caller of a foreground command may take to come back after a restart (design §10).
 const CALLER_WITHIN: Duration = Duration::from_secs(30);
 /// Pause between two sweeps.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// Pause before an init is told again.
+const SETTLE_AGAIN: Duration = Duration::from_millis(200);
 /// How long an init may take to hear that a result is safe.
 const SETTLE_WITHIN: Duration = Duration::from_secs(30);
 
@@ -90,27 +92,36 @@ pub(super) async fn settle(core: Arc<Core>, entry: Arc<Entry>) {
         }
     }
     let told = async {
-        if matches!(entry.begin.place, Place::Engine { .. }) {
-            return;
-        }
-        let Ok(link) = core.reach.reach(&entry.begin.place).await else { return };
-        let end = entry.lock().spool.end();
-        let Ok(mut running) = Running::adopt(&link, entry.command, end, entry.begin.shell, Duration::ZERO)
-        else {
-            return;
-        };
-        // What it says is known; it only has to be at its end before it may forget.
-        loop {
-            match running.next().await {
-                Ok(Progress::Done(_)) => return drop(running.settle()),
-                Ok(_) => {}
-                Err(_) => return,
-            }
+        while !told(&core, &entry).await {
+            tokio::time::sleep(SETTLE_AGAIN).await;
         }
     };
     // An init that is not there forgets by itself after a while.
     let _ = tokio::time::timeout(SETTLE_WITHIN, told).await;
     core.store.note_settled(&entry.id);
+}
+
+/// Whether its init knows, or will never.
+async fn told(core: &Core, entry: &Entry) -> bool {
+    if matches!(entry.begin.place, Place::Engine { .. }) {
+        return true;
+    }
+    let link = match core.reach.reach(&entry.begin.place).await {
+        Ok(link) => link,
+        Err(Unreached::Gone(_)) => return true,
+        Err(Unreached::Later(_)) => return false,
+    };
+    let end = entry.lock().spool.end();
+    let adopted = Running::adopt(&link, entry.command, end, entry.begin.shell, Duration::ZERO);
+    let Ok(mut running) = adopted else { return false };
+    // What it says is known; it only has to be at its end before it may forget.
+    loop {
+        match running.next().await {
+            Ok(Progress::Done(_)) => return running.settle().is_ok(),
+            Ok(_) => {}
+            Err(error) => return matches!(error, RunError::Unknown { .. }),
+        }
+    }
 }
 
 /// Ends foreground commands whose caller did not come back, and lets finished sessions go when their time has come.

@@ -15,6 +15,8 @@ pub(in crate::process) struct Row {
     pub(in crate::process) begin: Begin,
     pub(in crate::process) phase: Phase,
     pub(in crate::process) backgrounded: bool,
+    /// Its init has said that it knows the command.
+    pub(in crate::process) confirmed: bool,
     pub(in crate::process) started_ms: u64,
     pub(in crate::process) requested: bool,
     pub(in crate::process) hidden: bool,
@@ -82,10 +84,13 @@ impl Store {
         self.run("update a session in", move |tx| set_phase(tx, &id, phase))
     }
 
-    /// As [`Self::set_phase`], for what only saves work after a restart.
-    pub(in crate::process) fn note_phase(&self, id: &SessionId, phase: Phase) {
+    /// Its init has said that it knows the command: it runs, or has run.
+    pub(in crate::process) fn note_confirmed(&self, id: &SessionId) {
         let id = id.0.clone();
-        self.note("update a session in", move |tx| set_phase(tx, &id, phase));
+        self.note("update a session in", move |tx| {
+            tx.prepare_cached("UPDATE sessions SET confirmed = 1 WHERE id = ?1")?.execute([&id])?;
+            set_phase(tx, &id, Phase::Foreground)
+        });
     }
 
     /// Somebody asked for its end; with `hidden` it is not shown any more either.
@@ -162,7 +167,7 @@ impl Store {
         self.run("read the sessions of", |tx| {
             let mut query = tx.prepare(
                 "SELECT id, command, begin_json, phase, backgrounded, started_ms, requested, hidden, input_closed, \
-                 drained, overflowed, end_json, chars, lost_output, pid, settled \
+                 drained, overflowed, end_json, chars, lost_output, pid, settled, confirmed \
                  FROM sessions LEFT JOIN ends USING (id)",
             )?;
             let rows = query.query_map([], read)?;
@@ -218,6 +223,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         begin: json(2, &row.get::<_, String>(2)?)?,
         phase: if end.is_some() { Phase::Finished } else { phase_of(&phase) },
         backgrounded: row.get(4)?,
+        confirmed: row.get(16)?,
         started_ms: unsigned(row.get(5)?),
         requested: row.get(6)?,
         hidden: row.get(7)?,

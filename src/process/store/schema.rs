@@ -10,6 +10,7 @@ CREATE TABLE sessions (
     begin_json TEXT NOT NULL,
     phase TEXT NOT NULL,
     backgrounded INTEGER NOT NULL DEFAULT 0,
+    confirmed INTEGER NOT NULL DEFAULT 0,
     started_ms INTEGER NOT NULL,
     call TEXT,
     requested INTEGER NOT NULL DEFAULT 0,

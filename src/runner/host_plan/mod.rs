@@ -26,6 +26,7 @@ mod wrap;
 use std::path::{Path, PathBuf};
 
 pub use env::{EnvError, Surroundings, Vars, host_call, sandbox_call, term};
+pub use path::prepend;
 
 use self::shell::{Family, Shell};
 use self::snapshot::Wanted;

@@ -7,8 +7,9 @@ use crate::paths::lexical;
 /// PATH where the gateway itself has none.
 pub(super) const DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The configured directories before PATH: trimmed, `~` at the beginning expanded, blank ones and repetitions dropped.
-pub(super) fn prepend(entries: &[String], home: Option<&Path>) -> Vec<String> {
+/// The configured directories before PATH (`tools.exec.pathPrepend`): trimmed, blank ones and repetitions dropped. A `~` at
+/// the beginning is the home of the gateway's operator, also for a sandbox.
+pub fn prepend(entries: &[String], home: Option<&Path>) -> Vec<String> {
     let expand = |entry: &String| lexical::expand_home(entry.trim(), home).to_str().map(str::to_owned);
     distinct(entries.iter().filter_map(expand).filter(|entry| !entry.is_empty()))
 }

@@ -108,18 +108,14 @@ impl Between {
     fn push(&mut self, data: &[u8]) -> Found {
         self.seen.extend_from_slice(data);
         if !self.begun {
-            match self.position(0) {
-                Some(at) => {
-                    self.seen.drain(..at + self.mark.len());
-                    self.begun = true;
-                }
-                None => {
-                    // Noise; the beginning of a mark may stand at its end.
-                    let keep = self.seen.len().min(self.mark.len());
-                    self.seen.drain(..self.seen.len() - keep);
-                    return Found::NotYet;
-                }
-            }
+            let Some(at) = self.position(0) else {
+                // Noise; the beginning of a mark may stand at its end.
+                let keep = self.seen.len().min(self.mark.len());
+                self.seen.drain(..self.seen.len() - keep);
+                return Found::NotYet;
+            };
+            self.seen.drain(..at + self.mark.len());
+            self.begun = true;
         }
         if let Some(at) = self.position(self.looked) {
             self.seen.truncate(at);

@@ -2,6 +2,8 @@
 //!
 //! Values travel in variables and never in the script: a directory's name is not code. Everything is on one line.
 
+use std::fmt::Write as _;
+
 use super::env::Vars;
 use super::shell::{Family, Shell};
 
@@ -60,14 +62,12 @@ pub(super) fn behind_snapshot(
 ) -> Vec<String> {
     let (mut save, mut restore) = (String::new(), String::new());
     for name in SAFE.iter().filter(|name| now.get(**name) != gateway.get(**name)) {
-        if now.contains_key(*name) {
-            save.push_str(&format!("__creel_{name}=${name};"));
-            restore.push_str(&format!(
-                "builtin export {name}=\"$__creel_{name}\";builtin unset __creel_{name};"
-            ));
+        let _ = if now.contains_key(*name) {
+            let _ = write!(save, "__creel_{name}=${name};");
+            write!(restore, "builtin export {name}=\"$__creel_{name}\";builtin unset __creel_{name};")
         } else {
-            restore.push_str(&format!("builtin unset {name};"));
-        }
+            write!(restore, "builtin unset {name};")
+        };
     }
     let aliases = if shell.family == Family::Bash { "shopt -s expand_aliases;" } else { "" };
     let path = if prepend { PREPEND_LATE } else { "" };

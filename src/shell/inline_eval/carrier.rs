@@ -107,7 +107,7 @@ static CARRIERS: &[Carrier] = &[
 
 /// What a carrier may run.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Inner {
+pub(in crate::shell) enum Inner {
     /// The tails of its arguments that begin here; several where an option is not known.
     Tails(BTreeSet<usize>),
     /// Words that it makes of its arguments, with itself in front.
@@ -119,13 +119,13 @@ fn of(name: &str) -> Option<&'static Carrier> {
 }
 
 /// Whether a program runs another one.
-pub(super) fn is_one(name: &str) -> bool {
+pub(in crate::shell) fn is_one(name: &str) -> bool {
     of(name).is_some()
 }
 
 /// What a carrier may run; behind an option that is not known both readings. `None` where the program runs no other. A
 /// query (`command -v`) runs none either.
-pub(super) fn inner(name: &str, arguments: &[&str]) -> Option<Inner> {
+pub(in crate::shell) fn inner(name: &str, arguments: &[&str]) -> Option<Inner> {
     let carrier = of(name)?;
     if name == "command" && arguments.first().is_some_and(|first| ["-v", "-V"].contains(first)) {
         return None;

@@ -13,10 +13,10 @@
 //! | `carrier` | programs that run another program |
 //! | `positional` | `sh -c '"$@"' …`: the command behind the text |
 
-mod carrier;
+pub(super) mod carrier;
 mod flags;
 mod operand;
-mod positional;
+pub(super) mod positional;
 pub mod program;
 mod table;
 

@@ -3,7 +3,7 @@
 //! The text of a shell is judged by the analyser of shell text. Here is only what that cannot see: a command word that
 //! comes from the arguments.
 
-const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "yash", "zsh"];
+pub(in crate::shell) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "yash", "zsh"];
 /// Words that may stand in front of a command word.
 const PREFIXES: &[&str] = &[
     "exec", "command", "builtin", "eval", "time", "then", "do", "else", "if", "while", "until", "!", "env",
@@ -21,7 +21,7 @@ pub(super) fn command<'a, 'w>(name: &str, arguments: &'a [&'w str]) -> Option<&'
 }
 
 /// The text behind `-c`, and what follows it.
-fn payload<'a, 'w>(arguments: &'a [&'w str]) -> Option<(&'w str, &'a [&'w str])> {
+pub(in crate::shell) fn payload<'a, 'w>(arguments: &'a [&'w str]) -> Option<(&'w str, &'a [&'w str])> {
     let mut inline = false;
     let mut at = 0;
     while let Some(argument) = arguments.get(at) {

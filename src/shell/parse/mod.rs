@@ -117,7 +117,16 @@ impl CannotSay {
 ///
 /// Where nothing can be said about it.
 pub fn parse(text: &str) -> Result<Script, CannotSay> {
-    Reader { left: MAX_WORK }.read(text, Origin::Offset(0), 0)
+    let read = |most| Reader { left: MAX_WORK, most }.read(text, Origin::Offset(0), 0);
+    if openings(text) <= FEW && text.len() <= SHORT {
+        return read(FEW);
+    }
+    // The first parser goes down the stack for each opening, so it gets one that suffices. Only what is used costs memory.
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(ROOM).spawn_scoped(scope, || read(MANY));
+        let said = thread.ok().and_then(|thread| thread.join().ok());
+        said.unwrap_or_else(|| Err(CannotSay::whole(Reason::TooComplex, text)))
+    })
 }
 
 /// Where a text inside another one comes from.
@@ -146,6 +155,8 @@ fn moved(refusal: CannotSay, origin: Origin) -> CannotSay {
 /// What is left of the work for one text and all that stands inside it.
 struct Reader {
     left: usize,
+    /// How many openings the stack has room for.
+    most: usize,
 }
 
 impl Reader {
@@ -154,7 +165,7 @@ impl Reader {
         if text.len() > MAX_BYTES {
             return Err(whole(Reason::TooLong));
         }
-        if depth > MAX_DEPTH || openings(text) > MAX_OPENINGS {
+        if depth > MAX_DEPTH || openings(text) > self.most {
             return Err(whole(Reason::TooDeep));
         }
         self.left = self.left.checked_sub(text.len()).ok_or_else(|| whole(Reason::TooComplex))?;
@@ -162,18 +173,18 @@ impl Reader {
             return Err(CannotSay::at(Reason::Control, origin.span(start, start + character.len_utf8())));
         }
         let outline = outline::outline(text).map_err(|refusal| moved(refusal, origin))?;
-        let program = first_parser(text).ok_or_else(|| whole(Reason::Syntax))?;
+        let program = first_parser(text, self.most).ok_or_else(|| whole(Reason::Syntax))?;
         convert::script(self, text, &program, &outline, origin, depth)
     }
 }
 
 /// The shell's own parser. It may panic on odd input, which is no more than another way of not understanding it.
-fn first_parser(text: &str) -> Option<brush_parser::ast::Program> {
+fn first_parser(text: &str, most: usize) -> Option<brush_parser::ast::Program> {
     let options = brush_parser::ParserOptions::default();
     let read = || {
         let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
         let deepens = |token: &&brush_parser::Token| DEEPENS.contains(&token.to_str());
-        if tokens.iter().filter(deepens).count() > MAX_COMPOUNDS {
+        if tokens.iter().filter(deepens).count() > most {
             return None;
         }
         brush_parser::parse_tokens(&tokens, &options).ok()
@@ -181,11 +192,15 @@ fn first_parser(text: &str) -> Option<brush_parser::ast::Program> {
     catch_unwind(AssertUnwindSafe(read)).ok().flatten()
 }
 
-/// How many expansions with something inside a text may hold. The first parser goes down the stack for each that stands
-/// inside another, and which do is known only behind it.
-const MAX_OPENINGS: usize = 96;
-/// How many compound commands it may hold, for the same reason.
-const MAX_COMPOUNDS: usize = 256;
+/// Openings of expansions and compound commands that the stack of any thread has room for. Which of them stand inside
+/// each other is known only after reading.
+const FEW: usize = 96;
+/// A text that cannot hold many.
+const SHORT: usize = 16 * 1024;
+/// Openings that are read at all.
+const MANY: usize = 4096;
+/// The stack for them, in bytes.
+const ROOM: usize = 256 << 20;
 /// Words and operators that begin one.
 const DEEPENS: &[&str] =
     &["(", "{", "if", "while", "until", "for", "case", "function", "coproc", "select", "[["];

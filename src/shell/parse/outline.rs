@@ -1,5 +1,6 @@
 //! The second opinion: where an independent grammar sees commands, words and redirections.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -102,8 +103,15 @@ const LISTS: &[&str] = &[
     "heredoc_redirect",
 ];
 
+/// Most here-documents, and whatever looks like one.
+const MAX_DOCUMENTS: usize = 200;
+
 /// Reads a text with the grammar.
 pub(super) fn outline(text: &str) -> Result<Outline, CannotSay> {
+    // The scanner counts open here-documents in a byte.
+    if text.matches("<<").count() > MAX_DOCUMENTS {
+        return Err(CannotSay::whole(Reason::Unmodelled("a great many here-documents"), text));
+    }
     let tree = grammar(text)?;
     let root = tree.root_node();
     if root.has_error() {
@@ -138,12 +146,22 @@ fn grammar(text: &str) -> Result<tree_sitter::Tree, CannotSay> {
         let parser = parser.as_mut().ok_or_else(|| CannotSay::whole(Reason::Disagreement, text))?;
         // An unfinished text would be continued by the next call.
         parser.reset();
-        let bytes = text.as_bytes();
+        let bytes = ascii(text);
+        let bytes = bytes.as_ref();
         let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
         let options = ParseOptions::new().progress_callback(&mut bounded);
         let tree = parser.parse_with_options(&mut read, None, Some(options));
         tree.ok_or_else(|| CannotSay::whole(Reason::TooComplex, text))
     })
+}
+
+/// The text with one harmless character for each byte beyond ASCII. The grammar's scanner, written in C, looks characters
+/// up in a table that has no place for them; to a shell they are parts of words and never of names.
+fn ascii(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    Cow::Owned(text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect())
 }
 
 /// A parser with its grammar; none where the two crates do not fit together.

@@ -40,7 +40,7 @@ pub(super) async fn start(
         }
     };
     let cwd = held.path().to_string_lossy().into_owned();
-    guards::live_state(&job.params.command, job.gathered.state.root(), held.path())?;
+    guards::live_state(&job.params.command, job.gathered, held.path())?;
     let env = host_call(&job.params.env()).map_err(|error| thrown(&error))?;
     let permit = match permit(job, decided, &cwd, env) {
         Ok(permit) => permit,

@@ -38,6 +38,7 @@ impl Job<'_> {
             timeout: self.timeout_ms().map(Duration::from_millis),
             silence: self.silence_ms().map(Duration::from_millis),
             lease: Some(LEASE),
+            limits: self.params.limits.unwrap_or_default().of_runner(),
             ..Options::default()
         }
     }

@@ -148,9 +148,7 @@ impl Run<'_> {
         let terminal = self.params.pty == Some(true);
         let started = self.start_with(around, call.clone(), terminal).await?;
         let Started::Session(id) = &started else { return Ok(started) };
-        if !terminal && !self.in_background() {
-            return Ok(started);
-        }
+        // The window begins with the process, and a result can name it.
         let view = self.wait(id, around).started().await;
         let Some(reason) = view.filter(|_| terminal).and_then(|view| no_terminal(&view)) else {
             return Ok(started);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::ExecError;
 use crate::config::exec::{Ask, ExecHost};
+use crate::runner::Limits;
 use crate::tools::{ToolError, args};
 
 /// What a model may send. Unknown properties, `security` among them, have no effect.
@@ -81,6 +82,18 @@ pub struct CallLimits {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub silence_seconds: Option<u64>,
+}
+
+impl CallLimits {
+    /// As the runner takes them; the limit on silence is one of its options.
+    pub fn of_runner(self) -> Limits {
+        Limits {
+            memory_bytes: self.memory_bytes,
+            processes: self.processes,
+            output_bytes: self.output_bytes,
+            cpu_seconds: self.cpu_seconds,
+        }
+    }
 }
 
 /// Parameters that a run without the `process` tool does not have.

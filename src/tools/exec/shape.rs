@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::approvals::host::HostDenied;
 use crate::approvals::policy::Target;
 use crate::error::{Diagnose, Report};
-use crate::process::ending::{Ending, FailureKind};
+use crate::process::ending::Ending;
 use crate::process::record::View;
 use crate::process::said;
 use crate::process::sessions::Aggregated;
@@ -84,7 +84,7 @@ impl Around {
 /// What is said besides the classification, where that alone would leave the caller in the dark.
 fn trouble(ending: &Ending, report: Option<&Report>, lost: Option<&str>, full: bool) -> Option<String> {
     let unusual = full
-        || ending.failure == Some(FailureKind::RuntimeError)
+        || ending.failure == Some("runtime-error")
         || !matches!(
             ending.death,
             Death::Exit | Death::Signal | Death::Timeout | Death::NoOutputTimeout | Death::Cancelled

@@ -101,7 +101,8 @@ impl Wait<'_> {
             return std::future::pending().await;
         };
         let mut written = 0;
-        while changes.changed().await.is_ok() {
+        loop {
+            changes.mark_unchanged();
             if let Some(view) = self.sessions.view(self.id)
                 && view.written > written
                 && view.end.is_none()
@@ -111,7 +112,9 @@ impl Wait<'_> {
                 let _ = partial.try_send(self.around.update(&view, &tail));
             }
             tokio::time::sleep(UPDATE_PAUSE).await;
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
         }
-        std::future::pending().await
     }
 }

@@ -1,5 +1,7 @@
 //! What can be seen of a session: the screen that its output draws (design §8: built on demand, kept nowhere).
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 
 use super::Reply;
@@ -18,12 +20,26 @@ const BUDGET: u64 = 60_000_000;
 /// Bytes of one piece.
 const PIECE: usize = 64 << 10;
 
+/// Bytes of a glance.
+const GLANCE: usize = 4 << 10;
+
+/// How much is drawn at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Portion {
+    /// All that was read.
+    Piece,
+    /// So little that nothing it prints line by line scrolls away before it is seen.
+    Glance,
+}
+
 /// A screen that follows the output.
 #[derive(Debug)]
 pub(super) struct Eyes {
     screen: Option<Screen>,
-    /// Position in the output up to which it is drawn.
+    /// Position in the output up to which it was read.
     at: u64,
+    /// Read, and not drawn yet.
+    ahead: VecDeque<Bytes>,
     /// Earlier output, which may have drawn something, was not looked at.
     partial: bool,
     /// Without a terminal a line end alone begins the next line.
@@ -38,7 +54,7 @@ impl Eyes {
             let last = nth + 1 == WINDOWS.len();
             let (mut work, start) = (0, eyes.at);
             while eyes.at < view.written && (last || work <= BUDGET) {
-                match eyes.look(desk, view).await? {
+                match eyes.look(desk, view, Portion::Piece).await? {
                     Some(more) => work += more,
                     None => break,
                 }
@@ -58,23 +74,50 @@ impl Eyes {
             None => Size::default(),
         };
         let screen = Screen::new(size).map_err(|error| Reply::failed(error.to_string()))?;
-        Ok(Self { screen: Some(screen), at, partial: at > 0, piped: view.begin.tty.is_none() })
+        let ahead = VecDeque::new();
+        Ok(Self { screen: Some(screen), at, ahead, partial: at > 0, piped: view.begin.tty.is_none() })
     }
 
     /// Draws the next piece of output: how much work that was, or `None` where there is nothing new.
-    pub(super) async fn look(&mut self, desk: &Desk<'_>, view: &View) -> Result<Option<u64>, Reply> {
+    pub(super) async fn look(
+        &mut self,
+        desk: &Desk<'_>,
+        view: &View,
+        most: Portion,
+    ) -> Result<Option<u64>, Reply> {
+        if self.ahead.is_empty() {
+            self.read_on(desk, view)?;
+        }
+        let pieces: Vec<Bytes> = match most {
+            Portion::Piece => self.ahead.drain(..).collect(),
+            Portion::Glance => {
+                let rows = usize::from(self.screen()?.size().rows());
+                self.ahead.pop_front().map(|piece| self.glance(piece, rows / 2)).into_iter().collect()
+            }
+        };
+        if pieces.is_empty() { Ok(None) } else { self.draw(pieces).await.map(Some) }
+    }
+
+    fn read_on(&mut self, desk: &Desk<'_>, view: &View) -> Result<(), Reply> {
         let pieces = desk.sessions.raw(&view.id, self.at, PIECE);
         let pieces = pieces.map_err(|error| desk::trouble("read", &view.id, &error))?;
-        let Some(next) = pieces.last().map(end) else {
-            return Ok(None);
-        };
-        let from = pieces.first().map_or(self.at, |first| first.seq);
-        self.partial |= from > self.at;
-        if next <= self.at {
-            return Ok(None);
+        for piece in pieces {
+            self.partial |= piece.seq > self.at;
+            self.at = end(&piece);
+            self.ahead.push_back(piece.data);
         }
-        self.at = next;
-        self.draw(pieces.into_iter().map(|piece| piece.data).collect()).await.map(Some)
+        Ok(())
+    }
+
+    /// The beginning of a piece, up to `lines` line ends: what it prints can still be seen when it is drawn.
+    fn glance(&mut self, mut piece: Bytes, lines: usize) -> Bytes {
+        let ends = piece.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let cut = ends.map(|(at, _)| at + 1).nth(lines).unwrap_or(piece.len()).min(GLANCE);
+        let now = piece.split_to(cut);
+        if !piece.is_empty() {
+            self.ahead.push_front(piece);
+        }
+        now
     }
 
     /// Beside the runtime: a hostile piece takes a while.

@@ -75,21 +75,13 @@ fn answer(desk: &Desk<'_>, view: &View, taken: &Taken) -> Reply {
     match &view.end {
         None => running(desk, view, &begun, !new.is_empty() || taken.dropped),
         Some(end) => {
-            told_end(desk, &view.id);
+            desk.polls.reset(&view.id);
             let ending = Ending::of(end);
             let text = format!("{begun}\n\n{}", said::exit_line(&ending));
             Reply::new(text, ending.polled().as_str()).about(view).account(view, &ending)
         }
     }
     .with("aggregated", aggregated)
-}
-
-/// The end is told here: the notice that waits for the conversation would tell it again (spec `exec.md` §12.1).
-fn told_end(desk: &Desk<'_>, id: &SessionId) {
-    desk.polls.reset(id);
-    if let Err(error) = desk.sessions.events().withdraw(&format!("exec:{id}")) {
-        tracing::warn!(%error, session = %id, "a notice that is not needed any more stays");
-    }
 }
 
 fn running(desk: &Desk<'_>, view: &View, begun: &str, brought: bool) -> Reply {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::desk::{self, Desk};
-use super::eyes::Eyes;
+use super::eyes::{Eyes, Portion};
 use super::params::{self, Params};
 use super::{Reply, notes, screen};
 use crate::process::duration::compact;
@@ -99,7 +99,7 @@ impl Watch {
             return Ok(wait.judge(&self.moment(&kept.text, desk::over(view))));
         };
         let mut verdict = Verdict::Pending(Duration::ZERO);
-        while verdict != Verdict::Met && eyes.look(desk, view).await?.is_some() {
+        while verdict != Verdict::Met && eyes.look(desk, view, Portion::Glance).await?.is_some() {
             verdict = wait.judge(&self.moment(&eyes.screen()?.text(), false));
             if verdict == Verdict::TimedOut {
                 break;

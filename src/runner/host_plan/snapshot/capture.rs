@@ -1,6 +1,7 @@
 //! What is asked of the user's shell, and the file that its answer becomes (spec `exec.md` §4.2). Pure but for the
 //! asking.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ fn file(family: Family, answer: &str) -> Option<String> {
         if SAFE.contains(&name) && !secrets::secret_name(name) {
             // Exported, CDPATH would make `cd` of every script print.
             let export = if name == "CDPATH" { "" } else { "export " };
-            text.push_str(&format!("{export}{name}={}\n", quoted(value)));
+            let _ = writeln!(text, "{export}{name}={}", quoted(value));
         }
     }
     // Patterns of this kind are read only where they are switched on, which an interactive shell often has.

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 /// How long a snapshot is taken for what the startup files would give.
-pub(super) const FRESH: Duration = Duration::from_secs(300);
+pub(super) const FRESH: Duration = Duration::from_mins(5);
 /// How long a file stays.
 const KEPT: Duration = Duration::from_hours(72);
 
