@@ -47,7 +47,7 @@ pub(super) async fn start(
         Err(denied) => return refused(job, &denied, &cwd, around),
     };
     if *permit.ground() != Ground::ElevatedFull {
-        guards::preflight(&job.params.command, held.path())?;
+        guards::preflight(&job.params.command, held.path(), None)?;
     }
     log(job, &permit);
     let setting = setting(toolbox, job, held.path(), around).await;

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::error::thrown;
 use super::gather::Gathered;
 use crate::shell::guard::{GuardFacts, LiveState, check, follow};
+use crate::shell::preflight::{self, Place};
 use crate::tools::ToolError;
 
 /// Commands that an agent must not run anywhere: approvals of its own, logins that hang.
@@ -23,7 +24,8 @@ pub(super) fn live_state(command: &str, gathered: &Gathered, workdir: &Path) -> 
     check(command, &GuardFacts { live_state: Some(live_state) }).map_err(|error| thrown(&error))
 }
 
-/// Scripts that are in another language than their interpreter's.
-pub(super) fn preflight(_command: &str, _workdir: &Path) -> Result<(), ToolError> {
-    Ok(())
+/// Scripts that would fail half-way, because they use a shell's variables. `guest` is the directory as the command sees
+/// it, where that is another path.
+pub(super) fn preflight(command: &str, host: &Path, guest: Option<&Path>) -> Result<(), ToolError> {
+    preflight::check(command, &Place { host, guest }).map_err(|error| thrown(&error))
 }

@@ -1,6 +1,6 @@
 //! A command in the session's sandbox: directory, environment, permit, start (spec `exec.md` §1.3 from step 9).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::thrown;
@@ -41,7 +41,7 @@ pub(super) async fn start(
     let env = sandbox_call(&job.params.env(), &job.surroundings()).map_err(|error| thrown(&error))?;
     let ahead = Ahead { env, ..ahead };
     if let Some(dir) = &dir {
-        guards::preflight(&job.params.command, &dir.host)?;
+        guards::preflight(&job.params.command, &dir.host, Some(Path::new(&dir.guest)))?;
     }
     let sandbox = open(toolbox, job).await?;
     let dir = match dir.map_or_else(|| workdir(job, &ahead), Ok) {
