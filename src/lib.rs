@@ -11,7 +11,7 @@
 //! | `sandbox` | spec, identity, create, adopt, prove; a file per operation |
 //! | `runner` | spawn under a permit, over init or over the engine's exec API |
 //! | `approvals` | the machine's document, the policy that holds, and the only maker of a permit |
-//! | `shell` | what a command would really run; pure |
+//! | `shell` | what a command would really run; pure, but for reading a script before it runs |
 //! | `policy` | which tools a session has, the gates of elevated; pure |
 //! | `paths` | lexical and resolved path checks, bind specifications |
 //! | `config` | JSON5 into typed values that remember where they were written |
@@ -21,7 +21,7 @@
 //! | `process` | process sessions: their table and store; their input, output and ends as values |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
-//! | `keeper` | the process that keeps pools filled |
+//! | `keeper` | the process behind the command line: sessions and tools over its socket, pools |
 //! | `client` | the library's front door: [`Sandbox`] |
 //! | `shown` | text of others, fit to be shown; pure |
 //! | `cli` | one file per subcommand; the only module that prints |

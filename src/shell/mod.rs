@@ -2,11 +2,13 @@
 //!
 //! | part | concern |
 //! |---|---|
+//! | [`analyse`] | the commands that a text would really run, or *cannot say* |
 //! | [`guard`] | commands that are refused whatever the policy says |
 //! | [`inline_eval`] | whether an argument list carries code for an interpreter |
 //! | [`parse`] | shell text as a tree |
 //! | [`preflight`] | a look at a Python or Node script before it runs; reads the file |
 
+pub mod analyse;
 pub mod guard;
 pub mod inline_eval;
 mod lines;

@@ -60,7 +60,7 @@ pub(super) fn each<'v>(
         positional: Vec::new(),
         printed: Vec::new(),
         directories: vec![String::new()],
-        lines: MAX_LINES,
+        left: MAX_LINES,
         text: MAX_TEXT,
     };
     lines.nested(text, Vec::new(), 0)
@@ -75,7 +75,7 @@ struct Lines<'v> {
     /// What the last command printed that prints its arguments.
     printed: Vec<String>,
     directories: Vec<String>,
-    lines: usize,
+    left: usize,
     text: usize,
 }
 
@@ -170,7 +170,7 @@ impl Lines<'_> {
         if depth > MAX_DEPTH {
             return Err(TooMuch);
         }
-        self.lines = self.lines.checked_sub(1).ok_or(TooMuch)?;
+        self.left = self.left.checked_sub(1).ok_or(TooMuch)?;
         let made = argv.iter().map(String::len).sum::<usize>();
         self.text = self.text.checked_sub(made).ok_or(TooMuch)?;
         inputs.append(&mut self.printed);
@@ -178,7 +178,7 @@ impl Lines<'_> {
         let name = program::name(executable);
         match name.as_str() {
             "cd" | "pushd" => {
-                self.directories.extend(argv.iter().skip(1).find(|word| !word.starts_with('-')).cloned())
+                self.directories.extend(argv.iter().skip(1).find(|word| !word.starts_with('-')).cloned());
             }
             "export" | "declare" | "typeset" | "readonly" | "local" => self.assign(argv),
             _ => {}
@@ -216,7 +216,7 @@ impl Lines<'_> {
             Ok(script) => self.script(&script, depth),
             Err(refusal) if refusal.reason.is_limit() => Err(TooMuch),
             Err(_) => rough(text).try_for_each(|argv| {
-                self.lines = self.lines.checked_sub(1).ok_or(TooMuch)?;
+                self.left = self.left.checked_sub(1).ok_or(TooMuch)?;
                 (self.look)(&Line { argv: &argv, inputs: &[], rough: true, directories: &self.directories });
                 Ok(())
             }),

@@ -200,7 +200,7 @@ impl Convert<'_, '_> {
         for item in prefix {
             match item {
                 ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
-                    made.redirects.push(self.redirect(redirect)?)
+                    made.redirects.push(self.redirect(redirect)?);
                 }
                 ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
                     made.assignments.push(self.assignment(assignment)?);
@@ -220,11 +220,11 @@ impl Convert<'_, '_> {
             let role = (!bracket).then_some(Role::Argument);
             match item {
                 ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
-                    made.redirects.push(self.redirect(redirect)?)
+                    made.redirects.push(self.redirect(redirect)?);
                 }
                 ast::CommandPrefixOrSuffixItem::Word(word)
                 | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                    made.words.push(self.word(word, role)?)
+                    made.words.push(self.word(word, role)?);
                 }
                 ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, inner) => {
                     made.words.push(self.process(&inner.loc, role)?);

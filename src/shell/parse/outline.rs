@@ -129,8 +129,23 @@ pub(super) fn outline(text: &str) -> Result<Outline, CannotSay> {
     }
     let mut found = walk.found;
     found.events.sort_unstable();
+    found.events = joined(found.events);
     found.documents.sort_unstable();
     Ok(found)
+}
+
+/// Words that touch each other are one word; the grammar makes two of some.
+fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut joined: Vec<Event> = Vec::with_capacity(events.len());
+    for (start, end, role) in events {
+        match joined.last_mut() {
+            Some(last) if last.0 < last.1 && last.1 == start && role == Role::Argument && end > start => {
+                last.1 = end
+            }
+            _ => joined.push((start, end, role)),
+        }
+    }
+    joined
 }
 
 fn grammar(text: &str) -> Result<tree_sitter::Tree, CannotSay> {
@@ -341,7 +356,7 @@ impl<'n> Walk<'_, 'n> {
     /// The first word is the target; the grammar puts arguments that follow behind it.
     fn redirect(&mut self, node: Node<'n>) -> Result<(), CannotSay> {
         let mut cursor = node.walk();
-        let words: Vec<_> = node.children(&mut cursor).filter(|child| child.is_named()).collect();
+        let words: Vec<_> = node.children(&mut cursor).filter(Node::is_named).collect();
         let words = words.into_iter().filter(|child| child.kind() != "file_descriptor");
         for (at, child) in words.enumerate() {
             if !WORDS.contains(&child.kind()) {

@@ -48,6 +48,39 @@ fn commands_are_found() {
     }
 }
 
+/// The counterweight: what agents write every day is read.
+#[test]
+fn ordinary_commands_are_read() {
+    for text in [
+        "set -euo pipefail\ncd /x && make -j4 2>&1 | tail -20",
+        "for i in 1 2 3; do\n  echo $i\ndone",
+        "cat <<'A' > x.py\nimport os\nprint('$x `y`')\nA\npython3 x.py",
+        "if [ -f x ]; then\n  y\nelif ! z; then w; fi",
+        "ssh h 'cd /x && ls'",
+        "git log --format='%h %s' -n 5 | head -3",
+        "rg -n \"foo|bar\" src --glob '!*.md'",
+        "find . -type f -print0 | xargs -0 grep -l x",
+        "export PATH=$HOME/bin:$PATH",
+        "FOO=bar npm test 2>&1 | tee out.log",
+        "[[ $x =~ ^a.*$ ]] && y",
+        "while :; do sleep 1; done &",
+        "curl -d '{\"a\":{\"b\":[1]}}' \"http://x/y?z=1&w\" -H \"A: $T\"",
+        "jq '.a[] | select(.b==\"c\")' f",
+        "make -j$(nproc) && (cd x; ls) > /dev/null 2>&1",
+        "echo ${x}y$z.txt ${x%.*} \"${y:-a b}\" $((x+1)) $# $? $@",
+        "case \"$1\" in\n  -h|--help) usage;;\n  *) run \"$@\";;\nesac",
+        "f() {\n  local a=$1\n  echo $a\n}\nf x",
+        "docker run --rm \\\n  -v \"$PWD\":/x \\\n  image sh -c 'a && b'",
+        "python3 - <<'PY'\nprint('x')\nPY",
+        "a &&\\\nb",
+        "ls *.{js,ts} ~/x | sort -u",
+        "kill %1; wait $!; trap 'rm x' EXIT",
+        "awk '{print $1}' f | sed -e 's/a/b/g'",
+    ] {
+        assert!(parse(text).is_ok(), "{text}: {:?}", parse(text));
+    }
+}
+
 #[test]
 fn what_a_word_may_become_is_known() {
     let word = |text: &str| {

@@ -39,6 +39,10 @@ pub(super) fn scan(reader: &mut Reader, place: Place<'_>, span: Span, mode: Mode
         }
         Mode::Quoted | Mode::Document => scanner.quoted(mode)?,
     }
+    // Alone it begins no pattern.
+    if scanner.made.text() == Some("[") {
+        scanner.made.magic.glob = false;
+    }
     Ok(scanner.made)
 }
 
@@ -86,7 +90,9 @@ impl Scanner<'_, '_> {
     }
 
     fn push_str(&mut self, text: &str) {
-        text.chars().for_each(|character| self.push(character));
+        for character in text.chars() {
+            self.push(character);
+        }
     }
 
     /// An empty quoted word is a word.
@@ -175,7 +181,9 @@ impl Scanner<'_, '_> {
                     Some('"') if mode == Mode::Quoted => self.push('"'),
                     other => {
                         self.push('\\');
-                        other.into_iter().for_each(|character| self.push(character));
+                        if let Some(character) = other {
+                            self.push(character);
+                        }
                     }
                 },
                 Some('$') => self.dollar(start, mode)?,
@@ -236,16 +244,13 @@ impl Scanner<'_, '_> {
     }
 
     fn parenthesis(&mut self, start: usize) -> Result<(), CannotSay> {
-        match self.skip(start, &[Expansion::Command, Expansion::Arithmetic])? {
-            Expansion::Command => {
-                let script = self.inner(start + 2, self.at.saturating_sub(1))?;
-                self.made.parts.push(Part::Command(script));
-            }
-            _ => {
-                let runs = self.inside(start + 3)?;
-                let raw = self.place.text.get(start..self.at).unwrap_or_default().to_owned();
-                self.made.parts.push(Part::Arithmetic { raw, runs });
-            }
+        if self.skip(start, &[Expansion::Command, Expansion::Arithmetic])? == Expansion::Command {
+            let script = self.inner(start + 2, self.at.saturating_sub(1))?;
+            self.made.parts.push(Part::Command(script));
+        } else {
+            let runs = self.inside(start + 3)?;
+            let raw = self.place.text.get(start..self.at).unwrap_or_default().to_owned();
+            self.made.parts.push(Part::Arithmetic { raw, runs });
         }
         Ok(())
     }

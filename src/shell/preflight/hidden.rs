@@ -110,7 +110,7 @@ impl Seen {
 }
 
 fn is_script(word: &str) -> bool {
-    word.ends_with(".py") || word.ends_with(".js")
+    target::is_named(word, ".py") || target::is_named(word, ".js")
 }
 
 /// A text that cannot be read: by its words.

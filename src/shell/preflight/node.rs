@@ -40,7 +40,7 @@ fn declared<'c>(tokens: &[Token<'c>]) -> HashSet<&'c str> {
         let next = tokens.get(at + 1);
         match token {
             Token::Word("const" | "let" | "var", _) => {
-                pattern(tokens.get(at + 1..).unwrap_or_default(), &mut own)
+                pattern(tokens.get(at + 1..).unwrap_or_default(), &mut own);
             }
             Token::Word("import", _) => {
                 let names = tokens.get(at + 1..).unwrap_or_default().iter();
@@ -94,9 +94,8 @@ fn pattern<'c>(tokens: &[Token<'c>], own: &mut HashSet<&'c str>) {
     for token in tokens {
         match token {
             Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}') if depth == 0 => return,
+            Token::Sign(')' | ']' | '}' | ';') if depth == 0 => return,
             Token::Sign(')' | ']' | '}') => depth -= 1,
-            Token::Sign(';') if depth == 0 => return,
             Token::Word("of" | "in" | "const" | "let" | "var" | "function" | "return" | "if" | "for", _)
                 if depth == 0 =>
             {

@@ -75,7 +75,7 @@ pub(super) fn script(words: &[String]) -> Option<(Language, String)> {
         Language::Python => ".py",
         Language::Node => ".js",
     };
-    operand.ends_with(end).then(|| (language, operand.clone()))
+    is_named(operand, end).then(|| (language, operand.clone()))
 }
 
 fn python(arguments: &[String]) -> Option<&String> {
@@ -141,4 +141,9 @@ pub(super) fn runs(language: Language, arguments: &[String]) -> bool {
     };
     let options = arguments.iter().take_while(|argument| argument.starts_with('-'));
     !options.into_iter().any(|option| idle.contains(&option.split('=').next().unwrap_or_default()))
+}
+
+/// Whether a word ends as names of scripts do; the case matters, as upstream has it.
+pub(super) fn is_named(word: &str, end: &str) -> bool {
+    word.strip_suffix(end).is_some()
 }

@@ -1,0 +1,199 @@
+//! Programs that run another one, with the options that are understood (spec `approvals.md` §7). An option that is not makes
+//! it unclear where the inner command begins.
+
+use super::Argument;
+use crate::shell::inline_eval::{carrier, program};
+
+/// How many wrappers are looked through (7.01).
+pub(super) const MAX_DEPTH: usize = 4;
+
+/// What a wrapper runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// It is none.
+    None,
+    /// The command that begins at this word.
+    At(usize),
+    /// It asks about a command and runs none.
+    Query,
+    /// It changes more than is modelled, or an option is not known.
+    Blocked,
+}
+
+/// A wrapper that changes nothing but how the inner command is started.
+struct Wrapper {
+    name: &'static str,
+    flags: &'static [&'static str],
+    /// Short letters without value that may stand together.
+    cluster: &'static str,
+    /// Options with a value behind them, or behind `=`.
+    values: &'static [&'static str],
+    /// Short options whose value may be joined to them.
+    joined: &'static [&'static str],
+    /// Operands in front of the command.
+    skip: usize,
+}
+
+const PLAIN: Wrapper = Wrapper { name: "", flags: &[], cluster: "", values: &[], joined: &[], skip: 0 };
+
+static WRAPPERS: &[Wrapper] = &[
+    Wrapper { name: "nice", values: &["-n", "--adjustment", "--priority"], joined: &["-n"], ..PLAIN },
+    Wrapper { name: "nohup", ..PLAIN },
+    Wrapper {
+        name: "timeout",
+        flags: &["--foreground", "--preserve-status", "-v", "--verbose"],
+        values: &["-k", "--kill-after", "-s", "--signal"],
+        joined: &["-k", "-s"],
+        skip: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "stdbuf",
+        values: &["-i", "-o", "-e", "--input", "--output", "--error"],
+        joined: &["-i", "-o", "-e"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "time",
+        flags: &["-a", "--append", "-l", "-p", "-q", "--quiet", "-v", "--verbose"],
+        values: &["-f", "--format"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "flock",
+        flags: &["--close", "--exclusive", "--nb", "--no-fork", "--nonblock", "--shared", "--verbose"],
+        cluster: "eFnosx",
+        values: &["-E", "-w", "--conflict-exit-code", "--timeout", "--wait"],
+        skip: 1,
+        ..PLAIN
+    },
+];
+
+/// Shells, whether their text is read or not (7.06).
+pub(super) fn is_shell(name: &str) -> bool {
+    const SHELLS: &[&str] = &[
+        "ash",
+        "bash",
+        "csh",
+        "dash",
+        "elvish",
+        "fish",
+        "ksh",
+        "mksh",
+        "nu",
+        "osh",
+        "sh",
+        "tcsh",
+        "xonsh",
+        "yash",
+        "zsh",
+        "cmd",
+        "powershell",
+        "pwsh",
+        "rbash",
+        "lksh",
+    ];
+    SHELLS.contains(&name) || SHELLS.contains(&program::unversioned(name))
+}
+
+/// What a command line runs in turn. `called` is the command word as written.
+pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
+    let arguments = argv.get(1..).unwrap_or_default();
+    if arguments.is_empty() && name != "env" {
+        // `nohup` alone runs nothing; a builtin alone neither.
+        return if WRAPPERS.iter().any(|wrapper| wrapper.name == name) {
+            Inner::Blocked
+        } else {
+            Inner::None
+        };
+    }
+    match name {
+        "builtin" | "exec" | "command" if called == name => word_of_the_shell(name, arguments),
+        "env" if called_plainly(name, called) => match arguments.first().map(|word| word.text.as_str()) {
+            Some("-" | "--") if arguments.len() > 1 => plain(arguments, 1),
+            Some(_) => plain(arguments, 0),
+            None => Inner::Blocked,
+        },
+        _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+            Some(wrapper) if called_plainly(name, called) => transparent(wrapper, arguments),
+            Some(_) => Inner::Blocked,
+            None if carrier::is_one(name) => Inner::Blocked,
+            None => Inner::None,
+        },
+    }
+}
+
+/// Whether it is called by its very name, or by a path where the system's programs are.
+fn called_plainly(name: &str, called: &str) -> bool {
+    called == name
+        || ["/bin/", "/usr/bin/"].iter().any(|directory| called.strip_prefix(directory) == Some(name))
+}
+
+fn word_of_the_shell(name: &str, arguments: &[Argument]) -> Inner {
+    match arguments.first().map(|word| word.text.as_str()) {
+        Some("-v" | "-V") if name == "command" => Inner::Query,
+        Some("--") if arguments.len() > 1 => Inner::At(2),
+        Some(option) if option.starts_with('-') => Inner::Blocked,
+        Some(_) => Inner::At(1),
+        None => Inner::None,
+    }
+}
+
+/// `env` without options and assignments.
+fn plain(arguments: &[Argument], from: usize) -> Inner {
+    match arguments.get(from) {
+        Some(word) if !word.text.starts_with('-') && !word.text.contains('=') && !word.expands => {
+            Inner::At(from + 1)
+        }
+        _ => Inner::Blocked,
+    }
+}
+
+fn transparent(wrapper: &Wrapper, arguments: &[Argument]) -> Inner {
+    let mut at = 0;
+    while let Some(argument) = arguments.get(at) {
+        let text = argument.text.as_str();
+        if argument.expands {
+            return Inner::Blocked;
+        }
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        if !text.starts_with('-') || text == "-" {
+            break;
+        }
+        match taken(wrapper, text) {
+            Some(words) => at += words,
+            None => return Inner::Blocked,
+        }
+    }
+    at += wrapper.skip;
+    match arguments.get(at) {
+        // Behind the operands no option may stand: `flock file -c text`.
+        Some(word) if !word.text.starts_with('-') && !word.expands => {
+            let skipped = arguments.get(..at).unwrap_or_default();
+            if skipped.iter().any(|word| word.expands) { Inner::Blocked } else { Inner::At(at + 1) }
+        }
+        _ => Inner::Blocked,
+    }
+}
+
+/// How many words an option takes, itself among them; nothing where it is not known.
+fn taken(wrapper: &Wrapper, text: &str) -> Option<usize> {
+    if wrapper.flags.contains(&text) {
+        return Some(1);
+    }
+    if wrapper.values.contains(&text) {
+        return Some(2);
+    }
+    let named = text
+        .split_once('=')
+        .is_some_and(|(name, _)| name.starts_with("--") && wrapper.values.contains(&name));
+    let joined = wrapper.joined.iter().any(|option| text.len() > option.len() && text.starts_with(option));
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    let cluster = !letters.is_empty() && letters.chars().all(|letter| wrapper.cluster.contains(letter));
+    let number =
+        wrapper.name == "nice" && !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_digit());
+    (named || joined || cluster || number).then_some(1)
+}
