@@ -125,7 +125,7 @@ mod tests {
     fn answers_are_one_line_each() {
         let answer = Answer::done(7.into(), Ok(serde_json::json!({"text": "a\nb"})));
         let line = line(&answer);
-        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
         assert_eq!(serde_json::from_slice::<Answer>(&line).unwrap(), answer);
     }
 }

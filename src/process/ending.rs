@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_table_of_exits() {
-        let rows: &[(Death, Option<i32>, Option<i32>, &str, Option<&str>, &str)] = &[
+        let rows = [
             (Death::Exit, Some(0), None, "exit", None, "code 0"),
             (Death::Exit, Some(3), None, "exit", None, "code 3"),
             (Death::Exit, Some(137), None, "exit", None, "code 137"),

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn two_hundred_lines_by_themselves() {
-        let text: String = (0..201).map(|n| format!("{n}\n")).collect();
+        let text: String = (0..201).flat_map(|n| [n.to_string(), "\n".to_owned()]).collect();
         let selected = select(&text, None, None);
         assert_eq!((selected.lines.len(), selected.total, selected.shortened), (200, 201, true));
         assert_eq!(selected.lines.first(), Some(&"1"));

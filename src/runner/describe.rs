@@ -91,30 +91,7 @@ impl Outcome {
                 "built-in: a command without its creel ends when its lease is over",
                 "run it again",
             ),
-            Death::OutputLimit => report(
-                "CRL-EXEC-018",
-                format!("the command printed more than its limit allows and was ended{}", self.tree()),
-                "the call's limit on output",
-                "print less (for example into a file), or raise the limit",
-            ),
-            Death::CpuLimit => report(
-                "CRL-EXEC-019",
-                format!("the command used more CPU time than its limit allows and was ended{}", self.tree()),
-                "the call's limit on CPU time",
-                "check what it has done before running it again; raise the limit",
-            ),
-            Death::MemoryLimit => report(
-                "CRL-EXEC-020",
-                format!("the command used more memory than its limit allows and was ended{}", self.tree()),
-                "the call's limit on memory",
-                "use less memory, or raise the limit",
-            ),
-            Death::ProcessLimit => report(
-                "CRL-EXEC-021",
-                format!("the command had more processes than its limit allows and was ended{}", self.tree()),
-                "the call's limit on processes",
-                "start fewer processes at a time, or raise the limit",
-            ),
+            Death::OutputLimit | Death::CpuLimit | Death::MemoryLimit | Death::ProcessLimit => self.limit(),
             Death::Exit if !self.full.is_empty() && self.code != Some(0) => report(
                 "CRL-EXEC-016",
                 format!("{} had no space left when the command failed", self.full.join(", ")),
@@ -129,6 +106,40 @@ impl Outcome {
             ),
             Death::Exit | Death::Signal | Death::Cancelled | Death::NotStarted => None,
         }
+    }
+
+    /// What is said of a limit of the call's own.
+    fn limit(&self) -> Option<Report> {
+        let (code, what, limit, fix) = match self.death {
+            Death::OutputLimit => (
+                "CRL-EXEC-018",
+                "printed more",
+                "output",
+                "print less (for example into a file), or raise the limit",
+            ),
+            Death::CpuLimit => (
+                "CRL-EXEC-019",
+                "used more CPU time",
+                "CPU time",
+                "check what it has done before running it again; raise the limit",
+            ),
+            Death::MemoryLimit => {
+                ("CRL-EXEC-020", "used more memory", "memory", "use less memory, or raise the limit")
+            }
+            Death::ProcessLimit => (
+                "CRL-EXEC-021",
+                "had more processes",
+                "processes",
+                "start fewer processes at a time, or raise the limit",
+            ),
+            _ => return None,
+        };
+        Some(Report {
+            code,
+            message: format!("the command {what} than its limit allows and was ended{}", self.tree()),
+            rule: Some(format!("the call's limit on {limit}")),
+            fix: fix.to_owned(),
+        })
     }
 
     fn doubt(&self) -> &'static str {

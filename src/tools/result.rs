@@ -69,14 +69,10 @@ impl Diagnose for ToolError {
 impl ToolError {
     /// A refusal as the model reads it: what, by which rule, what helps.
     pub fn of(report: Report) -> Self {
-        let mut text = report.message.clone();
-        if let Some(rule) = &report.rule {
-            text += &format!("\nrule: {rule}");
-        }
-        if !report.fix.is_empty() {
-            text += &format!("\nfix: {}", report.fix);
-        }
-        Self { text, report }
+        let rule = report.rule.iter().map(|rule| format!("rule: {rule}"));
+        let fix = Some(&report.fix).filter(|fix| !fix.is_empty()).map(|fix| format!("fix: {fix}"));
+        let lines: Vec<String> = std::iter::once(report.message.clone()).chain(rule).chain(fix).collect();
+        Self { text: lines.join("\n"), report }
     }
 
     /// No such tool.

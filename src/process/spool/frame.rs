@@ -75,7 +75,7 @@ mod tests {
         let (mut file, mut seq) = (Vec::new(), 0);
         for (err, data) in parts {
             let stream = if *err { Stream::Stderr } else { Stream::Stdout };
-            file.extend(Header { stream, length: data.len() as u32, seq }.encode());
+            file.extend(Header { stream, length: u32::try_from(data.len()).unwrap(), seq }.encode());
             file.extend(data);
             seq += data.len() as u64;
         }

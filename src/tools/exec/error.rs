@@ -68,7 +68,10 @@ impl Closed {
     /// Exactly upstream's first line; below it what is closed, for whom, and the keys that may help.
     fn text(&self) -> String {
         let runtime = if self.sandboxed { "sandboxed" } else { "direct" };
-        let mut text = format!("elevated is not available right now (runtime={runtime}).\nFailing gates:");
+        let mut lines = vec![
+            format!("elevated is not available right now (runtime={runtime})."),
+            "Failing gates:".to_owned(),
+        ];
         for failing in &self.failing {
             let gate = match failing.gate {
                 Gate::Enabled => "enabled",
@@ -76,18 +79,19 @@ impl Closed {
                 Gate::Provider => "provider",
                 Gate::Sandbox => "sandbox",
             };
-            text += &format!("\n- {gate} ({})", crate::shown::one_line(&failing.key));
+            let key = crate::shown::one_line(&failing.key);
+            lines.push(format!("- {gate} ({key})"));
         }
         let provider = self.provider.as_deref().unwrap_or("unknown");
-        text += &format!(
-            "\nContext: provider={} session={}\nFix-it keys:",
+        lines.push(format!(
+            "Context: provider={} session={}\nFix-it keys:",
             crate::shown::one_line(provider),
             crate::shown::one_line(&self.session)
-        );
+        ));
         for key in fix_it(self.provider.as_deref()) {
-            text += &format!("\n- {}", crate::shown::one_line(&key));
+            lines.push(format!("- {}", crate::shown::one_line(&key)));
         }
-        text
+        lines.join("\n")
     }
 }
 

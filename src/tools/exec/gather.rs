@@ -124,7 +124,7 @@ fn policy(
     context: &Context,
 ) -> Policy {
     let subagent = context.subagent.then_some(Subagent::Leaf);
-    config.tool_policy(&subject.agent, &Caller { sandboxed, sender, subagent, ..Caller::default() })
+    config.tool_policy(&subject.agent, &Caller { sandboxed, subagent, sender, ..Caller::default() })
 }
 
 /// Whether the run has a tool: its own list and the policy must both leave it.

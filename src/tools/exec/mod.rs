@@ -238,7 +238,7 @@ impl Run<'_> {
     async fn ended(&self, view: &View, around: &Around) -> Result<ToolResult, ToolError> {
         let sessions = &self.toolbox.sessions;
         let output = sessions.aggregate(&view.id).map_err(|error| thrown(&error))?;
-        let result = match self.never_ran(view, around) {
+        let result = match Self::never_ran(view, around) {
             Some(result) => result,
             None => around.finished(view, output).ok_or_else(|| ExecError::Aborted.into()),
         };
@@ -252,7 +252,7 @@ impl Run<'_> {
     }
 
     /// What kept the command from running: its directory is a result, everything else is thrown.
-    fn never_ran(&self, view: &View, around: &Around) -> Option<Result<ToolResult, ToolError>> {
+    fn never_ran(view: &View, around: &Around) -> Option<Result<ToolResult, ToolError>> {
         let outcome = &view.end.as_ref()?.outcome;
         let failure = outcome.start_failure?;
         let asked = Asked {

@@ -153,10 +153,9 @@ pub fn description(process: bool) -> String {
 pub fn read(value: Value) -> Result<Params, ToolError> {
     let mut params: Params = args::parse("exec", lenient(value))?;
     cut_command(&mut params.command);
-    for field in [&mut params.workdir, &mut params.host, &mut params.ask, &mut params.node] {
-        if let Some(text) = field {
-            cut(text);
-        }
+    let fields = [&mut params.workdir, &mut params.host, &mut params.ask, &mut params.node];
+    for text in fields.into_iter().flatten() {
+        cut(text);
     }
     if let (Some(new), Some(old)) = (params.timeout_seconds, params.timeout)
         && (new - old).abs() > f64::EPSILON
