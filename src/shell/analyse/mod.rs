@@ -244,11 +244,10 @@ fn builtin(name: &str, arguments: &[&str]) -> Option<Runs> {
     let index = |word: &&str| word.contains('[') && word.contains(['$', '`']);
     let evaluates = Some(Runs::Unclear(Unclear::Evaluates));
     match name {
-        ":" | "true" | "false" | "pwd" => Some(Runs::Builtin),
         // One operand, and no variable to go by.
         "cd" if arguments.len() <= 1 => Some(Runs::Builtin),
         "test" | "[" | "printf" | "wait" if arguments.iter().any(index) => evaluates,
-        "test" | "[" => Some(Runs::Builtin),
+        ":" | "true" | "false" | "pwd" | "test" | "[" => Some(Runs::Builtin),
         "printf" if arguments.first().is_some_and(|word| word.starts_with("-v")) => {
             Some(Runs::Unclear(Unclear::Environment))
         }
@@ -265,7 +264,7 @@ fn shell(called: &str, arguments: &[&str], wrappers: &[String], depth: usize) ->
     let options = arguments.iter().take_while(|word| word.starts_with(['-', '+']));
     let known = |option: &&str| matches!(*option, "-c" | "-ec" | "-ce" | "--norc" | "--noprofile");
     let plain = positional::SHELLS.contains(&called) && wrappers.is_empty() && depth == 0;
-    if !plain || !options.into_iter().all(|option| known(&option)) {
+    if !plain || !options.into_iter().all(known) {
         return unclear;
     }
     match positional::payload(arguments) {

@@ -140,7 +140,7 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
     for (start, end, role) in events {
         match joined.last_mut() {
             Some(last) if last.0 < last.1 && last.1 == start && role == Role::Argument && end > start => {
-                last.1 = end
+                last.1 = end;
             }
             _ => joined.push((start, end, role)),
         }
