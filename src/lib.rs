@@ -21,7 +21,7 @@
 //! | `process` | process sessions: their table and store; their input, output and ends as values |
 //! | `explain` | the state that holds, where it comes from, what changes it |
 //! | `image` | images built without a registry |
-//! | `keeper` | the process that keeps pools filled |
+//! | `keeper` | the process behind the command line: sessions and tools over its socket, pools |
 //! | `client` | the library's front door: [`Sandbox`] |
 //! | `shown` | text of others, fit to be shown; pure |
 //! | `cli` | one file per subcommand; the only module that prints |

@@ -28,7 +28,7 @@ impl Socket {
     /// complete, with its mode.
     pub(super) fn bind(state: &StateDir) -> Result<Self, KeeperError> {
         let dir = own(state)?;
-        let (path, draft) = (dir.join(NAME), dir.join(format!(".keeper-{}.sock", std::process::id())));
+        let (path, draft) = (dir.join(NAME), dir.join(".keeper.sock"));
         let fail = |action| {
             let path = path.clone();
             move |source| KeeperError::Socket { path, action, source }

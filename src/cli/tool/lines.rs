@@ -34,6 +34,7 @@ pub(super) async fn run(
     let mut answers = Box::pin(answers.buffered(AT_ONCE));
     let mut status = 0;
     let mut asked_to_end = false;
+    let mut interrupted = Box::pin(crate::cli::interrupted());
     loop {
         tokio::select! {
             answer = answers.next() => {
@@ -41,7 +42,8 @@ pub(super) async fn run(
                 print::compact(&answer.line);
                 status = worse(status, answer.status);
             }
-            () = crate::cli::interrupted() => {
+            () = &mut interrupted => {
+                interrupted = Box::pin(crate::cli::interrupted());
                 if std::mem::replace(&mut asked_to_end, true) {
                     return Ok(130);
                 }

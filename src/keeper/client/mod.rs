@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a keeper may take to greet. One that is stopped does not.
 const GREETING: Duration = Duration::from_secs(10);
 /// The longest wait between two tries, for a change that no event shows.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Connects to the keeper of a state directory, and starts `program keeper` where there is none. One of another build is
 /// asked to end, and replaced.
@@ -37,21 +37,26 @@ pub async fn connect(state: &StateDir, program: &Path) -> Result<Connection, Kee
     // Before the first look, so that none that appears meanwhile is missed.
     let wake = Wake::appearing(&own).map_err(KeeperError::Watch)?;
     let mut way = Way { state, build: message::build(program).ok(), replaced: false };
+    let mut child = None;
     let tried = tokio::time::timeout(PATIENCE, async {
         loop {
             if let Some(connection) = way.try_once().await? {
                 return Ok(connection);
             }
-            let mut child = start::spawn(state, program, None)?;
+            let starting = match &mut child {
+                Some(child) => child,
+                None => child.insert(start::spawn(state, program, None)?),
+            };
             tokio::select! {
                 changed = wake.changed() => changed.map_err(KeeperError::Watch)?,
-                ended = child.wait() => {
+                ended = starting.wait() => {
+                    child = None;
                     // With success another one is there, or was.
                     if !ended.is_ok_and(|status| status.success()) {
                         return Err(KeeperError::NoAnswer(start::last_words(state)));
                     }
                 }
-                () = tokio::time::sleep(LOOK * 10) => {}
+                () = tokio::time::sleep(LOOK) => {}
             }
         }
     });

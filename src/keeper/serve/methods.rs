@@ -58,11 +58,8 @@ pub(super) async fn answer(
         "events.subscribe" => events::subscribe(sessions(shared)?, read(method, params)?, reply).await,
         "events.ack" => events::ack(sessions(shared)?, &read(method, params)?),
         "keeper.status" => Ok(status(shared)),
-        "keeper.stop" => {
-            // Answered before the connection ends: the writer has a moment for what waits.
-            shared.stop.cancel();
-            Ok(json!({ "stopping": true, "process": std::process::id() }))
-        }
+        // Done when the answer was written.
+        "keeper.stop" => Ok(json!({ "stopping": true, "process": std::process::id() })),
         other => Err(KeeperError::Method(other.chars().take(64).collect()).into()),
     }
 }

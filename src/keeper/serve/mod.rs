@@ -6,7 +6,6 @@
 //! | `connection` | one connection |
 //! | `methods` | what can be asked |
 //! | `calls` | tool calls under way, which outlive a connection for a while |
-//! | `delivered` | what follows once a result has reached its caller |
 //! | `attach` | a session's output as it comes |
 //! | `events` | events as they come |
 //! | `rows` | sessions as people see them |
@@ -14,7 +13,6 @@
 mod attach;
 mod calls;
 mod connection;
-mod delivered;
 mod events;
 mod methods;
 mod rows;
