@@ -153,7 +153,7 @@ mod tests {
             (Death::SupervisorLost, None, Some(9), "runtime-error", Some("runtime-error"), "signal SIGKILL"),
             (Death::NotStarted, None, None, "spawn-error", Some("runtime-error"), "unknown exit code"),
         ];
-        for &(death, code, signal, reason, failure, how) in rows {
+        for (death, code, signal, reason, failure, how) in rows {
             let ending = of(&finished(death, code, signal));
             assert_eq!(
                 (ending.reason, ending.failure, ending.how().as_str()),

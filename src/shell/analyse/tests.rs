@@ -282,7 +282,8 @@ fn texts() -> impl Strategy<Value = String> {
     ]);
     let commands = prop::collection::vec((command, join), 1..4);
     (commands, junk, any::<prop::sample::Index>()).prop_map(|(commands, junk, at)| {
-        let mut text: String = commands.iter().flat_map(|(command, join)| [command.as_str(), join]).collect();
+        let mut text =
+            commands.iter().flat_map(|(command, join)| [command.as_str(), join]).collect::<String>();
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         text.insert_str(places[at.index(places.len())], junk);
         text
