@@ -1,5 +1,7 @@
 //! `creel session`: what a conversation has chosen for its commands.
 
+use std::fmt::Write as _;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -83,7 +85,7 @@ fn text(session: &SessionKey, overrides: &Overrides) -> String {
     let mut text = shown::one_line(session.as_str());
     for name in ["host", "security", "ask", "node", "elevated"] {
         let value = all.get(name).and_then(Value::as_str).map_or("(unset)".to_owned(), shown::one_line);
-        text.push_str(&format!("\n  {name:9} {value}"));
+        let _ = write!(text, "\n  {name:9} {value}");
     }
     text
 }

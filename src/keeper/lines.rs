@@ -19,10 +19,10 @@ pub(super) async fn next(reader: &mut (impl AsyncBufRead + Unpin), max: usize) -
     let most = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     reader.take(most).read_until(b'\n', &mut line).await?;
     match line.pop() {
-        None => Ok(Line::End),
         Some(b'\n') => Ok(Line::Whole(line)),
         Some(_) if line.len() >= max => Ok(Line::TooLong),
-        Some(_) => Ok(Line::End),
+        // Nothing, or the beginning of a line.
+        _ => Ok(Line::End),
     }
 }
 

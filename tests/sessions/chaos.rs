@@ -1,22 +1,25 @@
-//! creel is killed two hundred times under fifty commands in two sandboxes. Every line is there once, every exit status
+//! creel is killed two hundred times under fifty commands, in two sandboxes and beside the gateway. Every line is there once, every exit status
 //! is exact, and every end is told once.
 
 use std::path::Path;
 use std::time::Duration;
 
 use creel::Sandbox;
-use creel::process::record::{SessionId, View};
+use creel::process::record::{Place, SessionId, View};
 use creel::process::sessions::Sessions;
 use creel::runner::Death;
+use creel::state::random_hex;
 use creel::wire::Stream;
 use pretty_assertions::assert_eq;
 
-use super::lab::{Creel, Home, LONG, Lab, begin, orders, spawn};
+use super::lab::{Creel, Home, LONG, Lab, begin, begin_beside, orders, spawn, spawn_beside};
 
 /// How often it is killed.
 const KILLS: u32 = 200;
 /// Commands that live through all of it, or through a part.
 const COMMANDS: u32 = 50;
+/// Every so many of them runs beside the gateway.
+const BESIDE: u32 = 6;
 
 /// Prints numbers in batches, with a word on the other stream after each, until told to stop or enough was printed.
 fn script(number: u32) -> String {
@@ -43,6 +46,7 @@ async fn nothing_is_lost_and_nothing_doubled() {
     }
     let bad = std::fs::read_to_string(home.path().join("bad")).unwrap_or_default();
     assert_eq!(bad, "", "dice {dice:?}");
+    std::fs::write(home.path().join("stop"), "").unwrap();
     verify(&home.lab().await).await;
 }
 
@@ -70,13 +74,14 @@ async fn worker() {
     for number in 0..COMMANDS {
         let call = format!("c{number}");
         let (key, text) = (format!("k{number}"), script(number));
-        ensure(&lab, of(number), &call, &key, &text).await;
+        let sandbox = (number % BESIDE != 0).then(|| of(number));
+        ensure(&lab, &home, sandbox, &call, &key, &text).await;
     }
     // Many short ones, so that kills hit beginnings and ends.
     for number in 0.. {
         let call = format!("t{}-{number}", std::process::id());
         let text = format!("echo short; exit {}", number % 100);
-        ensure(&lab, of(number), &call, "short", &text).await;
+        ensure(&lab, &home, Some(of(number)), &call, "short", &text).await;
         if number % 4 == 3 {
             check_short_ones(&lab.sessions, &home).await;
         }
@@ -84,14 +89,20 @@ async fn worker() {
 }
 
 /// The session of a call: found again, or begun.
-async fn ensure(lab: &Lab, sandbox: &Sandbox, call: &str, key: &str, text: &str) {
+async fn ensure(lab: &Lab, home: &Path, sandbox: Option<&Sandbox>, call: &str, key: &str, text: &str) {
     if let Some(id) = lab.sessions.by_call(call) {
         // Begun by a creel that died: whether it runs is being found out.
         while lab.sessions.view(&id).is_some_and(|view| view.end.is_none() && view.pid.is_none()) {
             lab.sessions.changed(&id, LONG).await;
         }
         // Its creel may have died before the request to start it got out: it says so, and is begun again.
-        let never = |view: View| view.end.is_some_and(|end| end.outcome.death == Death::NotStarted);
+        // Where its supervisor was not started either, nobody can say that it did not run.
+        let unheard = |view: &View| view.written == 0 && matches!(view.begin.place, Place::Host { .. });
+        let never = |view: View| match view.end.as_ref().map(|end| end.outcome.death) {
+            Some(Death::NotStarted) => true,
+            Some(Death::SupervisorLost) => unheard(&view),
+            _ => false,
+        };
         if lab.sessions.view(&id).is_some_and(never) {
             lab.sessions.clear(&id).unwrap();
             lab.sessions.events().withdraw(&format!("exec:{id}")).unwrap();
@@ -99,11 +110,17 @@ async fn ensure(lab: &Lab, sandbox: &Sandbox, call: &str, key: &str, text: &str)
             return;
         }
     }
-    let mut begin = begin(sandbox, text);
+    let mut begin = match sandbox {
+        Some(sandbox) => begin(sandbox, text),
+        None => begin_beside(home.join("beside").join(random_hex::<8>().unwrap()), text),
+    };
     begin.call = Some(call.to_owned());
     begin.session_key = Some(key.to_owned());
     let (id, command) = lab.sessions.begin(begin.clone()).unwrap();
-    let running = spawn(sandbox, &begin, command).await;
+    let running = match sandbox {
+        Some(sandbox) => spawn(sandbox, &begin, command).await,
+        None => spawn_beside(home, &begin, command).await,
+    };
     lab.sessions.follow(&id, running).unwrap();
     lab.sessions.background(&id).unwrap();
 }

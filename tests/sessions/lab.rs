@@ -11,9 +11,10 @@ use creel::engine::{Discovery, Engine};
 use creel::host_tool::host_tool;
 use creel::process::record::{Begin, Delivery, Place, SessionId, View};
 use creel::process::sessions::{Sessions, reach::Containers};
-use creel::runner::{Options, Road, start_as};
-use creel::sandbox::{InUse, Sandboxes};
+use creel::runner::{Options, Road, Setting, host, start_as};
+use creel::sandbox::{InUse, InitSearch, Sandboxes};
 use creel::state::StateDir;
+use creel::wire::Badge;
 use creel::{Sandbox, SandboxOptions};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
@@ -60,6 +61,7 @@ impl Home {
 impl Drop for Home {
     /// A drop cannot await, so a thread with a runtime of its own does it.
     fn drop(&mut self) {
+        end_supervisors(self.path());
         let (home, mounted) = (self.path().to_owned(), std::mem::take(&mut self.mounted));
         let cleaning = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -163,6 +165,16 @@ impl Lab {
 }
 
 pub(crate) fn begin(sandbox: &Sandbox, text: &str) -> Begin {
+    let (name, container) = (sandbox.ready().name.clone(), sandbox.container().0.clone());
+    begin_in(Place::Sandbox { name, container }, text)
+}
+
+/// A session beside the gateway, whose supervisor is in `dir`.
+pub(crate) fn begin_beside(dir: PathBuf, text: &str) -> Begin {
+    Begin { host: Target::Gateway, ..begin_in(Place::Host { dir }, text) }
+}
+
+fn begin_in(place: Place, text: &str) -> Begin {
     Begin {
         agent: "main".to_owned(),
         session_key: None,
@@ -171,10 +183,7 @@ pub(crate) fn begin(sandbox: &Sandbox, text: &str) -> Begin {
         title: None,
         cwd: "/workspace".to_owned(),
         host: Target::Sandbox,
-        place: Place::Sandbox {
-            name: sandbox.ready().name.clone(),
-            container: sandbox.container().0.clone(),
-        },
+        place,
         shell: true,
         tty: None,
         stdin: false,
@@ -198,20 +207,51 @@ pub(crate) async fn spawn(
     begin: &Begin,
     command: creel::wire::CommandId,
 ) -> creel::runner::Running {
-    let options = Options {
-        stdin: begin.stdin,
-        tty: begin.tty,
-        timeout: begin.timeout_ms.map(Duration::from_millis),
-        silence: begin.silence_ms.map(Duration::from_millis),
-        grace: Duration::from_millis(begin.grace_ms),
-        ..Options::default()
-    };
+    let options = options(begin);
     let permit = Permit::sandbox("agent:main:test", Command::Shell(begin.command.clone()), None, Vec::new());
     let road = match (&begin.place, sandbox.link()) {
         (Place::Sandbox { .. }, Some(link)) => Road::Init(link.clone()),
         _ => Road::Engine(sandbox.engine().clone(), sandbox.container().clone()),
     };
     start_as(command, &permit, sandbox.setting(), &options, &road).await.unwrap()
+}
+
+/// Starts the command of a session beside the gateway; its working directory is `home`.
+pub(crate) async fn spawn_beside(
+    home: &Path,
+    begin: &Begin,
+    command: creel::wire::CommandId,
+) -> creel::runner::Running {
+    let Place::Host { dir } = &begin.place else { panic!("not beside") };
+    let search = InitSearch::from_process(|name| std::env::var(name).ok());
+    let init = search.places().into_iter().find(|place| place.is_file()).expect("make init");
+    let link = host::launch(&init, dir).await.unwrap();
+    let argv = ["/bin/sh", "-c", &begin.command].map(str::to_owned).to_vec();
+    let permit = Permit::sandbox("agent:main:test", Command::Argv(argv), None, Vec::new());
+    let setting = Setting { workdir: home.to_string_lossy().into_owned(), ..Setting::default() };
+    start_as(command, &permit, &setting, &options(begin), &Road::Init(link)).await.unwrap()
+}
+
+fn options(begin: &Begin) -> Options {
+    Options {
+        stdin: begin.stdin,
+        tty: begin.tty,
+        timeout: begin.timeout_ms.map(Duration::from_millis),
+        silence: begin.silence_ms.map(Duration::from_millis),
+        grace: Duration::from_millis(begin.grace_ms),
+        ..Options::default()
+    }
+}
+
+/// Ends the supervisors that a failed test left; they end what is below them.
+fn end_supervisors(home: &Path) {
+    let Ok(dirs) = std::fs::read_dir(home.join("beside")) else { return };
+    for dir in dirs.flatten() {
+        let Ok(text) = std::fs::read_to_string(dir.path().join(Badge::FILE)) else { continue };
+        let Some(badge) = Badge::parse(&text) else { continue };
+        let pid = nix::unistd::Pid::from_raw(badge.pid);
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+    }
 }
 
 /// Another creel: an ignored test of this program, started again to be killed.

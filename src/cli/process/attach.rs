@@ -170,7 +170,7 @@ impl Attached {
         let mut sending: Option<Pending<'_>> = None;
         loop {
             if sending.is_none()
-                && let Some((method, params)) = self.to_send()
+                && let Some((method, params)) = self.outgoing()
             {
                 sending = connection.ask(method, params).await.ok();
             }
@@ -229,7 +229,7 @@ impl Attached {
         left
     }
 
-    fn to_send(&mut self) -> Option<(&'static str, Value)> {
+    fn outgoing(&mut self) -> Option<(&'static str, Value)> {
         let id = &self.row.session_id;
         if !self.input.is_empty() {
             let rest = self.input.split_off(self.input.len().min(REQUEST));

@@ -28,7 +28,7 @@ pub(super) async fn run(
     let answers = lines.map(|line| async move {
         match line.map_err(|why| Failure(usage("standard input", &why))).and_then(|line| read(&line)) {
             Ok(asked) => caller.call(asked).await,
-            Err(failure) => Answer::refused(failure),
+            Err(failure) => Answer::refused(&failure),
         }
     });
     let mut answers = Box::pin(answers.buffered(AT_ONCE));

@@ -139,7 +139,7 @@ impl Answer {
         Self { line: json!({ "error": told }), status }
     }
 
-    fn refused(failure: Failure) -> Self {
+    fn refused(failure: &Failure) -> Self {
         Self { line: json!({ "error": failure.0 }), status: EXIT_CREEL }
     }
 }

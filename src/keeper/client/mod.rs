@@ -20,7 +20,7 @@ use super::{KeeperError, socket, start};
 use crate::state::StateDir;
 
 /// How long a keeper that was started may take to answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a keeper may take to greet. One that is stopped does not.
 const GREETING: Duration = Duration::from_secs(10);
 /// The longest wait between two tries, for a change that no event shows.

@@ -39,17 +39,15 @@ pub(super) struct Asked {
 pub(super) async fn run(sessions: &Sessions, asked: Asked, reply: &Reply) -> Result<Value, Told> {
     let id = SessionId(asked.session_id.clone());
     let begin = view(sessions, &asked.session_id)?;
-    let mut from = match asked.from {
-        Some(from) => from,
-        None => {
-            let (from, screen) = replay(sessions, &begin, asked.size.unwrap_or((24, 80)))?;
-            let first =
-                json!({ "row": Row::of(&begin, begin.last_output_ms), "screen": screen, "from": from });
-            if !reply.update(first).await {
-                return Err(KeeperError::Ending.into());
-            }
-            from
+    let mut from = if let Some(from) = asked.from {
+        from
+    } else {
+        let (from, screen) = replay(sessions, &begin, asked.size.unwrap_or((24, 80)))?;
+        let first = json!({ "row": Row::of(&begin, begin.last_output_ms), "screen": screen, "from": from });
+        if !reply.update(first).await {
+            return Err(KeeperError::Ending.into());
         }
+        from
     };
     let Some(mut news) = sessions.watch(&id) else {
         return Err(KeeperError::NoSession(asked.session_id).into());

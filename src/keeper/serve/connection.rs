@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{CONNECTIONS, REQUESTS, Shared, methods};
+use super::{CONNECTIONS, REQUESTS, Shared, delivered, methods};
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::keeper::lines::{self, Line};
@@ -159,25 +159,13 @@ impl Talk<'_> {
         let shared = Arc::clone(self.shared);
         self.requests.spawn(async move {
             let _entered = entered;
+            let polled = delivered::polled(&request);
             let done = Box::pin(methods::answer(&shared, &request.method, request.params, &reply)).await;
+            let told = polled.filter(|_| delivered::tells_end(&done));
             if reply.done(done).await {
-                after(&shared, &request.method, &reply);
+                delivered::after(&shared, &request.method, told.as_deref(), &reply);
             }
         });
-    }
-}
-
-/// What follows once the last word has reached the caller, and not before: a keeper that is killed in between leaves
-/// everything as it was, and who comes back gets the same result.
-fn after(shared: &Shared, method: &str, reply: &Reply) {
-    if method == "keeper.stop" {
-        shared.stop.cancel();
-    }
-    // Another caller of the same call may have had it first.
-    if let (Some(id), Some(sessions)) = (reply.forgets.get(), shared.service.sessions())
-        && let Err(error) = sessions.forget(id)
-    {
-        tracing::debug!(%id, %error, "nothing to forget");
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `connection` | one connection |
 //! | `methods` | what can be asked |
 //! | `calls` | tool calls under way, which outlive a connection for a while |
+//! | `delivered` | what follows once an answer has reached its caller |
 //! | `attach` | a session's output as it comes |
 //! | `events` | events as they come |
 //! | `rows` | sessions as people see them |
@@ -13,6 +14,7 @@
 mod attach;
 mod calls;
 mod connection;
+mod delivered;
 mod events;
 mod methods;
 mod rows;

@@ -68,7 +68,9 @@ impl Core {
         self.store.forget(gone.iter().map(|entry| entry.id.clone()).collect())?;
         {
             let mut entries = self.entries();
-            gone.iter().for_each(|entry| drop(entries.remove(&entry.id)));
+            for entry in gone {
+                entries.remove(&entry.id);
+            }
         }
         for entry in gone {
             let removed = entry.lock().spool.remove();

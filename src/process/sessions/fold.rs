@@ -145,7 +145,9 @@ impl Fold {
             ControlFlow::Continue(())
         })?;
         if ended {
-            sanitizers.iter_mut().for_each(|sanitizer| kept.push(u64::MAX, sanitizer.finish()));
+            for sanitizer in &mut sanitizers {
+                kept.push(u64::MAX, sanitizer.finish());
+            }
         }
         let (pieces, dropped) = kept.finish();
         let text = pieces.map(|(_, text)| text).collect();

@@ -49,7 +49,7 @@ pub(super) async fn follow(core: Arc<Core>, entry: Arc<Entry>, running: Option<R
         if let Some(place) = place {
             following.go_on_with_input(place).await;
         }
-        match following.to_its_end(&mut orders).await {
+        match following.run(&mut orders).await {
             Last::Done(outcome, lost) => {
                 return finish(&core, &entry, outcome, lost, Some(&mut following.running)).await;
             }
@@ -115,7 +115,7 @@ impl<'a> Following<'a> {
         }
     }
 
-    async fn to_its_end(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Last {
+    async fn run(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Last {
         self.catch_up_with_wishes();
         loop {
             self.store_again();
@@ -125,7 +125,7 @@ impl<'a> Following<'a> {
                 Some(order) = orders.recv() => self.obey(order).await,
                 // Asking for the next event says that the one before is stored.
                 progress = self.running.next(), if self.unstored.is_none() => match progress {
-                    Ok(Progress::Done(outcome)) => return self.done(*outcome),
+                    Ok(Progress::Done(outcome)) => return done(*outcome),
                     Ok(progress) => self.take(progress).await,
                     Err(error) => return self.failed(&error),
                 },
@@ -324,13 +324,6 @@ impl<'a> Following<'a> {
         self.entry.touch();
     }
 
-    fn done(&self, outcome: Outcome) -> Last {
-        let ended = matches!(outcome.death, Death::SandboxStopped | Death::SupervisorLost);
-        let lost =
-            (ended && outcome.usage.is_none()).then(|| "its init ended without a word about it".to_owned());
-        Last::Done(outcome, lost)
-    }
-
     /// What an error means for the command.
     fn failed(&mut self, error: &RunError) -> Last {
         let lost = |outcome| Last::Done(outcome, Some(error.to_string()));
@@ -368,4 +361,12 @@ async fn sleep_until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
+}
+
+/// The end as the runner gave it.
+fn done(outcome: Outcome) -> Last {
+    let seen_from_outside =
+        outcome.usage.is_none() && matches!(outcome.death, Death::SandboxStopped | Death::SupervisorLost);
+    let lost = seen_from_outside.then(|| "its init ended without a word about it".to_owned());
+    Last::Done(outcome, lost)
 }

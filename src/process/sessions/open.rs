@@ -86,10 +86,9 @@ fn sweep_output(spools: &Path, known: &HashSet<String>) {
 
 /// Tells the init of a session that ended that its result is safe here; creel died before it could.
 pub(super) async fn settle(core: Arc<Core>, entry: Arc<Entry>) {
-    if entry.lock().hidden {
-        if let Err(error) = core.delete(std::slice::from_ref(&entry)) {
-            tracing::warn!(session = %entry.id, %error, "a removed session cannot be forgotten");
-        }
+    let hidden = entry.lock().hidden;
+    if hidden && let Err(error) = core.delete(std::slice::from_ref(&entry)) {
+        tracing::warn!(session = %entry.id, %error, "a removed session cannot be forgotten");
     }
     let told = async {
         while !told(&core, &entry).await {

@@ -23,22 +23,22 @@ impl Header {
     /// As it stands in the file: mark, stream, two zeros, length, position; numbers little-endian.
     pub(super) fn encode(self) -> [u8; HEADER] {
         let stream = if self.stream == Stream::Stderr { 2 } else { 1 };
-        let [a, b, c, d] = self.length.to_le_bytes();
-        let [e, f, g, h, i, j, k, l] = self.seq.to_le_bytes();
-        [MARK, stream, 0, 0, a, b, c, d, e, f, g, h, i, j, k, l]
+        let head = [MARK, stream, 0, 0].into_iter();
+        let mut bytes = head.chain(self.length.to_le_bytes()).chain(self.seq.to_le_bytes());
+        std::array::from_fn(|_| bytes.next().unwrap_or_default())
     }
 
     /// Reads one at the beginning of `bytes`; `None` where there is no whole one.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let header: [u8; HEADER] = bytes.get(..HEADER)?.try_into().ok()?;
-        let [MARK, stream, 0, 0, a, b, c, d, e, f, g, h, i, j, k, l] = header else { return None };
-        let stream = match stream {
-            1 => Stream::Stdout,
-            2 => Stream::Stderr,
+        let (head, bytes) = bytes.split_first_chunk::<4>()?;
+        let (length, bytes) = bytes.split_first_chunk::<4>()?;
+        let seq = bytes.first_chunk::<8>()?;
+        let stream = match head {
+            [MARK, 1, 0, 0] => Stream::Stdout,
+            [MARK, 2, 0, 0] => Stream::Stderr,
             _ => return None,
         };
-        let (length, seq) = (u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes([e, f, g, h, i, j, k, l]));
-        Some(Self { stream, length, seq })
+        Some(Self { stream, length: u32::from_le_bytes(*length), seq: u64::from_le_bytes(*seq) })
     }
 }
 
