@@ -88,13 +88,13 @@ impl Bench {
 
     /// Waits until the terminal or the output shows a text.
     pub(crate) async fn shows(&self, id: &SessionId, text: &str) {
-        let answer = self.act(id, "wait", json!({"text": text, "timeout": LONG.as_millis() as u64})).await;
+        let answer = self.act(id, "wait", json!({"text": text, "timeout": ms(LONG)})).await;
         assert_eq!(answer.details["met"], true, "{id} never showed {text:?}: {}", answer.text());
     }
 
     /// Waits until a session has been silent.
     pub(crate) async fn is_silent(&self, id: &SessionId, time: Duration) {
-        let answer = self.act(id, "wait", json!({"quiet": time.as_millis() as u64})).await;
+        let answer = self.act(id, "wait", json!({"quiet": ms(time)})).await;
         assert_eq!(answer.details["met"], true, "{}", answer.text());
     }
 }
@@ -105,4 +105,8 @@ pub(crate) fn about(id: &SessionId, action: &str, more: &Value) -> Value {
         params[name] = value.clone();
     }
     params
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap()
 }

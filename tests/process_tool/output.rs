@@ -110,8 +110,9 @@ async fn what_a_poll_leaves_out_is_in_the_log() {
 #[tokio::test(flavor = "multi_thread")]
 async fn characters_survive_cuts_and_sequences_do_not() {
     let bench = Bench::new().await;
-    let text = "printf 'caf\\303'; sleep 0.2; printf '\\251 \\033[3'; sleep 0.2; printf '1mred\\033[0m\\a\\001\\n'; \
-                printf 'er\\342\\200' >&2; sleep 0.2; printf 'out\\n'; printf '\\213r\\n' >&2; printf 'cut\\360\\237'";
+    // Two pipes have an order only where there is time between them.
+    let text = "p() { printf \"$1\"; sleep 0.3; }; p 'caf\\303'; p '\\251 \\033[3'; p '1mred\\033[0m\\a\\001\\n'; \
+                p 'er\\342\\200' >&2; p 'out\\n'; p '\\213r\\n' >&2; printf 'cut\\360\\237'";
     let id = bench.start(text, |_| {}).await;
     bench.lab.ended(&id).await;
     let log = bench.text(&id, "log", json!({})).await;

@@ -9,16 +9,16 @@ use super::bench::{Bench, about};
 
 /// Every action that needs a session, with parameters that fit, and what it says where there is none.
 const ACTIONS: &[(&str, &str, &str)] = &[
-    ("poll", r#"{}"#, "No session found for "),
-    ("log", r#"{}"#, "No session found for "),
+    ("poll", r"{}", "No session found for "),
+    ("log", r"{}", "No session found for "),
     ("write", r#"{"data": "x"}"#, "No active session found for "),
     ("send-keys", r#"{"keys": ["Enter"]}"#, "No active session found for "),
-    ("submit", r#"{}"#, "No active session found for "),
+    ("submit", r"{}", "No active session found for "),
     ("paste", r#"{"text": "x"}"#, "No active session found for "),
-    ("kill", r#"{}"#, "No active session found for "),
-    ("clear", r#"{}"#, "No finished session found for "),
-    ("remove", r#"{}"#, "No session found for "),
-    ("screen", r#"{}"#, "No session found for "),
+    ("kill", r"{}", "No active session found for "),
+    ("clear", r"{}", "No finished session found for "),
+    ("remove", r"{}", "No session found for "),
+    ("screen", r"{}", "No session found for "),
     ("wait", r#"{"exit": true}"#, "No session found for "),
 ];
 
