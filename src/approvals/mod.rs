@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`document`] | what the machine's owner has written: `exec-approvals.json`; pure |
 //! | [`policy`] | what of it and of the configuration holds, and what follows for a command; pure |
-//! | [`file`] | the document on disk, and the last good one |
+//! | [`mod@file`] | the document on disk, and the last good one |
 //! | [`host`] | whether a command may run outside every sandbox |
 //! | `permit`, `host_permit` | proof of a decision: for a sandbox, for a host |
 

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Longer than anything takes on a loaded machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A tool that tells what was done with it.
 #[derive(Default)]
@@ -122,7 +122,7 @@ impl Inside {
             Box::pin(async move { Ok(served) })
         });
         let base = creel::Sandbox::options().state(state.root());
-        let mut keeper = Keeper::new(&state, base, None, Duration::from_secs(60), open).times(grace, linger);
+        let mut keeper = Keeper::new(&state, base, None, Duration::from_mins(1), open).times(grace, linger);
         let ending = stop.clone();
         let life = tokio::spawn(async move { keeper.run(&ending).await.unwrap() });
         let inside = Self { dir, state, tool, stop, life };

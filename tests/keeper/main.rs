@@ -5,6 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
     reason = "a failure here is a failed test"
 )]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is a program")]

@@ -23,7 +23,8 @@ const BESIDE: u32 = 6;
 
 /// Prints numbers in batches, with a word on the other stream after each, until told to stop or enough was printed.
 fn script(number: u32) -> String {
-    let (batch, most) = (5 + number % 40, if number % 5 == 0 { 200 + number * 30 } else { 1_000_000_000 });
+    let (batch, most) =
+        (5 + number % 40, if number.is_multiple_of(5) { 200 + number * 30 } else { 1_000_000_000 });
     format!(
         "n=0; while :; do i=0; while [ $i -lt {batch} ]; do echo $n; n=$((n+1)); i=$((i+1)); done; echo e$n >&2; \
          [ -e stop ] && break; [ $n -ge {most} ] && break; sleep 1; done; echo last $n; exit {}",
@@ -176,6 +177,8 @@ fn check_lines(sessions: &Sessions, id: &SessionId, view: &View, number: u32) {
     assert_eq!(lines.len(), last, "{id}");
     assert!(lines.iter().enumerate().all(|(index, line)| *line == index.to_string()), "{id}: {lines:?}");
     let batch = usize::try_from(5 + number % 40).unwrap();
-    let marks: String = (1..=last / batch).map(|count| format!("e{}\n", count * batch)).collect();
+    let marks: String = (1..=last / batch)
+        .flat_map(|count| ["e".to_owned(), (count * batch).to_string(), "\n".to_owned()])
+        .collect();
     assert_eq!(String::from_utf8(err).unwrap(), marks, "{id}");
 }

@@ -56,7 +56,8 @@ async fn crowd() {
         let view = lab.sessions.ended(id, Some(Duration::from_mins(2))).await.unwrap();
         let code = view.end.as_ref().and_then(|end| end.outcome.code);
         assert_eq!(code, Some(i32::try_from(number % 200).unwrap()), "{view:?}");
-        let wanted: String = (0..LINES).map(|line| format!("{number} {line}\n")).collect();
+        let wanted: String =
+            (0..LINES).flat_map(|line| [format!("{number} {line}"), "\n".to_owned()]).collect();
         assert_eq!(lab.sessions.aggregate(id).unwrap().text, wanted);
         lab.sessions.forget(id).unwrap();
         good += 1;

@@ -44,7 +44,7 @@ async fn output_waits_for_room() {
     grow(&spool).await;
     let view = lab.ended(&id).await;
     assert_eq!(view.end.unwrap().outcome.code, Some(8));
-    let wanted: String = (0..300_000).map(|number| format!("{number}\n")).collect();
+    let wanted: String = (0..300_000).flat_map(|number| [number.to_string(), "\n".to_owned()]).collect();
     let raw = lab.sessions.raw(&id, 0, usize::MAX).unwrap();
     let bytes: Vec<u8> = raw.into_iter().flat_map(|piece| piece.data).collect();
     assert!(bytes == wanted.as_bytes(), "{} bytes of {}", bytes.len(), wanted.len());

@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | [`badge`] | is the process of a badge still there |
+//! | `badge` | is the process of a badge still there |
 //! | this | start one, meet it, meet it again |
 
 mod badge;

@@ -1,5 +1,5 @@
 //! The commands that a text would really run, or *cannot say*: what allowlist and approvals judge (spec `approvals.md`
-//! §4, §7). Pure. Unlike [`super::lines`] it never guesses: what it lists is everything that runs, with exactly these
+//! §4, §7). Pure. Unlike `shell::lines` it never guesses: what it lists is everything that runs, with exactly these
 //! words, under `bash` and `dash` alike.
 //!
 //! Modelled: literal words; lists of `;`, line ends, `&&`, `||`, pipelines, `!`, `time`; duplicated descriptors; output
