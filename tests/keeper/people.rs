@@ -77,7 +77,7 @@ fn sessions_are_seen_and_steered_by_people() {
     home.ok(&["process", "clear", &session]);
     assert_eq!(home.ok(&["process", "list"]), "no running or recent sessions\n");
     // Filtered where it is text, as it is where a terminal is meant.
-    let session = home.background("printf 'a\\033[31mb\\n'", &json!({}));
+    let session = home.background("sleep 1; printf 'a\\033[31mb\\n'", &json!({}));
     home.ok(&["process", "wait", &session, "--exit"]);
     assert!(!home.ok(&["process", "log", &session]).contains('\u{1b}'));
     assert_eq!(home.ok(&["process", "attach", &session]), "a\u{1b}[31mb\n");

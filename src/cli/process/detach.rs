@@ -89,7 +89,7 @@ mod tests {
             let on = screen.on;
             screen.follow(&text[cut..]);
             assert!(!screen.on, "{cut}");
-            assert_eq!(on, (9..21).contains(&cut), "{cut}");
+            assert_eq!(on, (9..19).contains(&cut), "{cut}");
         }
     }
 }
