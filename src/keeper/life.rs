@@ -21,6 +21,8 @@ use crate::state::StateDir;
 const LINGER: Duration = Duration::from_secs(10);
 /// How often it looks whether sessions are left to keep.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often what nobody used is let go of.
+const TIDY: Duration = Duration::from_mins(1);
 /// How long another keeper that has the lock and does not answer is waited for: it begins, or ends.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -148,7 +150,7 @@ async fn idle(
     end: &CancellationToken,
 ) -> bool {
     // Whoever started it comes next.
-    let mut used = Instant::now();
+    let (mut used, mut tidied) = (Instant::now(), Instant::now());
     loop {
         let busy = shared.clients() > 0
             || shared.calls.count() > 0
@@ -156,6 +158,10 @@ async fn idle(
         let now = Instant::now();
         if busy {
             used = now;
+        }
+        if now.duration_since(tidied) >= TIDY {
+            shared.service.tidy();
+            tidied = now;
         }
         let rests = now.duration_since(used) >= linger;
         if !busy && rests && !*wanted.borrow_and_update() {

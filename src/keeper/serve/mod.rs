@@ -64,6 +64,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// The sessions; `None` where there are none to be had.
     fn sessions(&self) -> Option<&Sessions>;
+
+    /// Lets go of what nobody used for a while. Called about once a minute.
+    fn tidy(&self) {}
 }
 
 impl Service for Toolbox {
@@ -85,6 +88,10 @@ impl Service for Toolbox {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(crate::tools::process::call(&self.sessions, &self.polls, params, context, cancel))
+    }
+
+    fn tidy(&self) {
+        self.open.sweep();
     }
 
     fn sessions(&self) -> Option<&Sessions> {

@@ -10,7 +10,8 @@ use super::{Started, guards};
 use crate::approvals::host::{self, HostDenied};
 use crate::approvals::policy::Target;
 use crate::approvals::{Command, Ground, HostCommand, HostPermit};
-use crate::error::Failure;
+use crate::error::{Failure, Report};
+use crate::paths::hold::HeldSource;
 use crate::paths::host_dir;
 use crate::process::record::{Place, SessionId};
 use crate::process::shorten;
@@ -52,10 +53,13 @@ pub(super) async fn start(
     log(job, &permit);
     let setting = setting(toolbox, job, held.path(), around).await;
     let begun = begin(toolbox, job, &cwd)?;
-    match launch(toolbox, job, &permit, &setting, &begun).await {
+    match launch(toolbox, job, &permit, &setting, &begun, &held).await {
         Ok(()) => Ok(Started::Session(begun.id)),
         Err(error) => {
             let _ = toolbox.sessions.abandon(&begun.id);
+            if error.0.code == MOVED.0 {
+                return Ok(Started::Not(not_executed(&ToolError::of(error.0), &cwd)));
+            }
             Err(ToolError::of(error.0))
         }
     }
@@ -84,13 +88,34 @@ async fn launch(
     permit: &HostPermit,
     setting: &HostSetting,
     begun: &Begun,
+    held: &HeldSource,
 ) -> Result<(), Failure> {
     let search = InitSearch::from_process(|name| toolbox.base.variable(name));
     let init = locate_and_install(&Layout::new(&job.gathered.state), &search)?;
     let link: Link = runner::host::launch(&init.path, &begun.dir).await?;
+    // What was judged is the directory, not its name: another one under the name was judged by nobody.
+    if !held.still_there() {
+        return Err(moved(held.path()));
+    }
     let running = runner::start_on_host(begun.command, permit, setting, &job.options(), &link).await?;
     toolbox.sessions.follow(&begun.id, running)?;
     Ok(())
+}
+
+/// Code and fix of a directory that was exchanged.
+const MOVED: (&str, &str) =
+    ("CRL-WORKDIR-008", "leave the directory alone while commands are started, and try again");
+
+fn moved(path: &Path) -> Failure {
+    Failure(Report {
+        code: MOVED.0,
+        message: format!(
+            "the working directory {:?} was exchanged while the command was being started; nothing was executed",
+            path.display().to_string()
+        ),
+        rule: Some("built-in: a command starts in the directory that was judged".to_owned()),
+        fix: MOVED.1.to_owned(),
+    })
 }
 
 /// The agent's workspace. The one that creel has by itself is made when it is first used; a configured one must be there.
