@@ -139,7 +139,9 @@ impl Daemon {
             scratch: Some(AnonMap::new(SCRATCH)?),
         };
         daemon.watch(daemon.signals.as_fd(), Token::Signals, EpollFlags::EPOLLIN)?;
-        daemon.watch(daemon.meet.as_fd(), Token::Meet, EpollFlags::EPOLLIN)?;
+        if let Some(fd) = daemon.meet.watch() {
+            daemon.watch(fd, Token::Meet, EpollFlags::EPOLLIN)?;
+        }
         Ok(daemon)
     }
 
