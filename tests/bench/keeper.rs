@@ -121,7 +121,7 @@ fn resident(pid: i32) -> Fallible<(u64, u64)> {
 async fn memory(desk: &Desk, sessions: usize) -> Fallible<Vec<Row>> {
     // Idle is after work: every sandbox is open, every part of the program has been used.
     for agent in 0..SANDBOXES {
-        desk.exec(agent, "true").await?;
+        desk.exec(agent, "sleep 1").await?;
     }
     desk.clear().await?;
     tokio::time::sleep(Duration::from_millis(500)).await;
