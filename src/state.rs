@@ -30,6 +30,12 @@ pub enum StateError {
         /// What it is.
         kind: &'static str,
     },
+    /// Others may write into one of creel's own directories, and so exchange what it runs and believes.
+    #[error("{path} is no private directory: other users may write into it")]
+    Open {
+        /// The path concerned.
+        path: PathBuf,
+    },
     /// The installation file holds something else than 32 hex digits.
     #[error("{path} does not hold an installation id")]
     BadInstallation {
@@ -54,6 +60,10 @@ impl Diagnose for StateError {
                     "remove {}, creel makes it anew; only the state directory itself may be a link",
                     path.display()
                 ),
+            ),
+            Self::Open { path } => (
+                "CRL-STATE-005",
+                format!("see that nothing in it is another's, then chmod 700 {}", path.display()),
             ),
             Self::BadInstallation { path } => (
                 "CRL-STATE-003",
@@ -134,6 +144,7 @@ impl StateDir {
         for name in &Path::new("creel").join(part) {
             path.push(name);
             match own_dir(&path) {
+                Ok(true) if open_to_others(&path) => return Err(StateError::Open { path }),
                 Ok(true) => {}
                 Ok(false) => make_dir(&path)?,
                 Err(kind) => return Err(StateError::NotOwn { path, kind }),
@@ -171,6 +182,12 @@ pub(crate) fn own_dir(path: &Path) -> Result<bool, &'static str> {
         Ok(_) => Err("file"),
         Err(_) => Ok(false),
     }
+}
+
+/// Whether group or others may write into a directory.
+fn open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.mode() & 0o022 != 0)
 }
 
 /// Makes a private directory and its parents.
@@ -242,6 +259,18 @@ mod tests {
         std::fs::remove_dir_all(real.join("creel")).unwrap();
         std::os::unix::fs::symlink(&victim, real.join("creel")).unwrap();
         assert!(state.own("").is_err() && state.own("run").is_err() && state.installation().is_err());
+    }
+
+    #[test]
+    fn what_others_may_write_into_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path());
+        let own = state.own("bin").unwrap();
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(state.own("bin/x"), Err(StateError::Open { path }) if path == own));
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(state.own("bin/x").is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -131,6 +131,11 @@ fn read(path: &Path, session: &SessionKey) -> Result<Overrides, ChosenError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Overrides::default()),
         Err(error) => return Err(io(error)),
     };
+    let meta = file.metadata().map_err(io)?;
+    let own = meta.uid() == rustix::process::geteuid().as_raw() || meta.uid() == 0;
+    if !own || meta.mode() & 0o022 != 0 {
+        return Err(corrupt("other users may have written it (owner or mode)".to_owned()));
+    }
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(io)?;
     if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {

@@ -5,7 +5,7 @@
 
 mod names;
 
-use names::{ENDINGS, FAMILIES, LOADERS, PLACES, PREFIXES, PREFIXES_INHERITED, PRESENTATION, TOOLS};
+use names::{ENDINGS, FAMILIES, LOADERS, MORE, PLACES, PREFIXES, PREFIXES_INHERITED, PRESENTATION, TOOLS};
 
 /// Says to every program that it runs under the gateway; no call sets it.
 pub const MARKER: (&str, &str) = ("OPENCLAW_CLI", "1");
@@ -34,6 +34,9 @@ pub enum Refusal {
     /// Begins like such names.
     #[error("variables that begin with {0} make programs run other code or use other credentials")]
     Prefix(&'static str),
+    /// As those on the list, by creel's own account (stricter than upstream).
+    #[error("it makes programs load other code or read options that name programs")]
+    More,
     /// Of a family of which only a few are harmless (stricter than upstream).
     #[error("of the variables that begin with {0} only those without influence on what runs are accepted")]
     Family(&'static str),
@@ -45,7 +48,7 @@ pub enum Refusal {
 impl Refusal {
     /// Upstream lets it through.
     pub const fn stricter(self) -> bool {
-        matches!(self, Self::Own | Self::Family(_) | Self::Ending(_))
+        matches!(self, Self::Own | Self::More | Self::Family(_) | Self::Ending(_))
     }
 }
 
@@ -124,6 +127,9 @@ fn refusal(upper: &str) -> Option<Refusal> {
     if upper.starts_with("CREEL_") || (upper.starts_with("OPENCLAW_") && upper != "OPENCLAW_SUBAGENT_EXEC") {
         return Some(Refusal::Own);
     }
+    if listed(MORE, upper) {
+        return Some(Refusal::More);
+    }
     let family = FAMILIES.iter().find(|(family, _)| upper.starts_with(*family));
     if let Some((family, harmless)) = family
         && !listed(harmless, upper)
@@ -156,14 +162,14 @@ fn permissive(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::names::{ENDINGS, FAMILIES, LOADERS, PLACES, PRESENTATION, TOOLS};
+    use super::names::{ENDINGS, FAMILIES, LOADERS, MORE, PLACES, PRESENTATION, TOOLS};
     use super::*;
 
     #[test]
     fn lists_are_sorted_and_as_long_as_the_specification_says() {
         assert_eq!([LOADERS.len(), PLACES.len(), TOOLS.len()], [110, 42, 99]);
         let harmless = FAMILIES.iter().map(|(_, list)| *list);
-        for list in [LOADERS, PLACES, TOOLS, PRESENTATION, ENDINGS].into_iter().chain(harmless) {
+        for list in [LOADERS, PLACES, TOOLS, PRESENTATION, ENDINGS, MORE].into_iter().chain(harmless) {
             assert!(list.is_sorted(), "{list:?}");
         }
     }
@@ -184,6 +190,9 @@ mod tests {
         }
         for name in ["GIT_TRACE", "PYTHONWARNINGS", "NODE_DEBUG", "RUSTC_BOOTSTRAP", "PERL_UNICODE"] {
             assert!(matches!(set(name, "v"), Err(Refusal::Family(_))), "{name}");
+        }
+        for name in ["MAKEFILES", "gtk_modules", "TAR_OPTIONS"] {
+            assert_eq!(set(name, "v"), Err(Refusal::More), "{name}");
         }
         for name in ["MOCHA_OPTS", "my_editor", "FTP_PROXY"] {
             assert!(matches!(set(name, "v"), Err(Refusal::Ending(_))), "{name}");

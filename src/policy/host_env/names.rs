@@ -270,6 +270,24 @@ pub(super) const PREFIXES: &[&str] =
 /// Beginnings that are not inherited either.
 pub(super) const PREFIXES_INHERITED: &[&str] = &["LD_", "DYLD_", "BASH_FUNC_"];
 
+/// Names beside the specification's that make programs load code or read options which name programs. Stricter than
+/// upstream.
+pub(super) const MORE: &[&str] = &[
+    "BASH_LOADABLES_PATH",
+    "CCACHE_PREFIX",
+    "GIO_EXTRA_MODULES",
+    "GIO_MODULE_DIR",
+    "GTK_MODULES",
+    "GTK_PATH",
+    "INPUTRC",
+    "LOCPATH",
+    "MAKEFILES",
+    "QT_PLUGIN_PATH",
+    "RIPGREP_CONFIG_PATH",
+    "TAR_OPTIONS",
+    "VIMRUNTIME",
+];
+
 /// Families that grow with every release of their tools, so that no list of bad names stays complete: a call sets what
 /// is listed here and nothing else of them. Stricter than upstream (advisories A087, A090, A091, A093).
 pub(super) const FAMILIES: &[(&str, &[&str])] = &[

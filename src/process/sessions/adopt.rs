@@ -7,6 +7,7 @@ use super::core::Core;
 use super::entry::Entry;
 use super::finish::{lost_outcome, not_started};
 use crate::process::record::{Phase, Place};
+use crate::runner::host::end_orphans;
 use crate::runner::{Death, Outcome, Progress, RunError, Running, Transport};
 
 /// Pauses between two attempts to reach an init.
@@ -47,9 +48,11 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
                 }
             }
             Attempt::Gone(reason) => {
-                let host = matches!(entry.begin.place, Place::Host { .. });
-                let death = if host { Death::SupervisorLost } else { Death::SandboxStopped };
-                return Found::Lost(lost_outcome(entry, death), reason);
+                if matches!(entry.begin.place, Place::Host { .. }) {
+                    let reason = without_supervisor(entry, reason).await;
+                    return Found::Lost(lost_outcome(entry, Death::SupervisorLost), reason);
+                }
+                return Found::Lost(lost_outcome(entry, Death::SandboxStopped), reason);
             }
             Attempt::Later(reason) => {
                 tracing::debug!(session = %entry.id, %reason, "not reached");
@@ -58,6 +61,17 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSES.end);
+    }
+}
+
+/// A host command whose supervisor is gone has nobody left that ends it: what is known as its own is ended here.
+async fn without_supervisor(entry: &Entry, reason: String) -> String {
+    let command = entry.command;
+    let ended = tokio::task::spawn_blocking(move || end_orphans(command)).await;
+    match ended {
+        Ok((0, true)) | Err(_) => reason,
+        Ok((count, true)) => format!("{reason}; {count} of its processes were left and have been killed"),
+        Ok((count, false)) => format!("{reason}; {count} of its processes were killed, and there are more"),
     }
 }
 

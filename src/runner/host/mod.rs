@@ -3,14 +3,17 @@
 //! | file | concern |
 //! |---|---|
 //! | `badge` | is the process of a badge still there |
+//! | `orphans` | ends what a supervisor that was killed has left |
 //! | this | start one, meet it, meet it again |
 
 mod badge;
+mod orphans;
 
 use std::path::Path;
 use std::time::Duration;
 
 use badge::Standing;
+pub use orphans::end_orphans;
 
 use super::{Link, LinkError};
 use crate::host_tool::host_tool;
@@ -50,6 +53,11 @@ pub async fn launch(init: &Path, dir: &Path) -> Result<Link, LinkError> {
     if goes_first(std::env::var(OOM_VARIABLE).ok().as_deref()) {
         command.args(["--expendable", "yes"]);
     }
+    // A start that failed leaves nothing; a directory in which something lives stays, it is not empty then.
+    let failed = |reason: String| {
+        let _ = std::fs::remove_dir(dir);
+        failed(reason)
+    };
     let output = match tokio::time::timeout(START, command.output()).await {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => return Err(failed(error.to_string())),

@@ -153,7 +153,8 @@ fn callable(policy: &Policy, context: &Context, tool: &'static str) -> Result<()
 fn in_message(context: &Context) -> Result<Change, Failure> {
     let commands = match &context.sender {
         Some(sender) => sender.authorized || sender.owner,
-        None => context.channel.is_none(),
+        // Nobody's message, so the caller's own words; a run that no person began has none.
+        None => context.channel.is_none() && !context.cron && !context.subagent,
     };
     let Some(text) = context.exec.as_deref().filter(|_| commands) else { return Ok(Change::default()) };
     Ok(Change::parse(text.split_whitespace())?.in_passing())

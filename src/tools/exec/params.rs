@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::ExecError;
 use crate::config::exec::{Ask, ExecHost};
+use crate::error::Report;
 use crate::runner::Limits;
 use crate::tools::{ToolError, args};
 
@@ -60,7 +61,7 @@ pub struct Params {
 
 /// Limits of one command (creel's extension).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallLimits {
     /// Bytes of memory.
     #[serde(default)]
@@ -156,6 +157,14 @@ pub fn read(value: Value) -> Result<Params, ToolError> {
     let fields = [&mut params.workdir, &mut params.host, &mut params.ask, &mut params.node];
     for text in fields.into_iter().flatten() {
         cut(text);
+    }
+    if params.command.contains('\0') {
+        return Err(ToolError::of(Report {
+            code: "CRL-TOOL-022",
+            message: "the command contains a NUL byte, which no program can be given".to_owned(),
+            rule: Some("parameters of exec".to_owned()),
+            fix: "write the byte inside the command, for example with printf '\\0'".to_owned(),
+        }));
     }
     if let (Some(new), Some(old)) = (params.timeout_seconds, params.timeout)
         && (new - old).abs() > f64::EPSILON
@@ -342,6 +351,8 @@ mod tests {
         assert_eq!(read_ok(json!({"command": 5})).command, "5");
         assert!(read(json!({"command": "x", "title": "t".repeat(121)})).is_err());
         assert!(read(json!({"command": "x", "limits": {"memoryBytes": 0}})).is_err());
+        assert!(read(json!({"command": "x", "limits": {"bogus": 1}})).is_err(), "a misspelt limit is none");
+        assert!(read(json!({"command": "a\0b"})).is_err());
         assert_eq!(read_ok(json!({"command": "x", "workdir": ""})).workdir(), None);
     }
 
