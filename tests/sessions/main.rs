@@ -4,6 +4,8 @@
 mod lab;
 
 #[cfg(test)]
+mod attacked;
+#[cfg(test)]
 mod basics;
 #[cfg(test)]
 mod chaos;

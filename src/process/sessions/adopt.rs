@@ -48,11 +48,10 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
                 }
             }
             Attempt::Gone(reason) => {
-                if matches!(entry.begin.place, Place::Host { .. }) {
-                    let reason = without_supervisor(entry, reason).await;
-                    return Found::Lost(lost_outcome(entry, Death::SupervisorLost), reason);
-                }
-                return Found::Lost(lost_outcome(entry, Death::SandboxStopped), reason);
+                let host = matches!(entry.begin.place, Place::Host { .. });
+                let death = if host { Death::SupervisorLost } else { Death::SandboxStopped };
+                let reason = without_init(entry, reason).await;
+                return Found::Lost(lost_outcome(entry, death), reason);
             }
             Attempt::Later(reason) => {
                 tracing::debug!(session = %entry.id, %reason, "not reached");
@@ -65,7 +64,10 @@ pub(super) async fn find(core: &Core, entry: &Entry) -> Found {
 }
 
 /// A host command whose supervisor is gone has nobody left that ends it: what is known as its own is ended here.
-async fn without_supervisor(entry: &Entry, reason: String) -> String {
+pub(super) async fn without_init(entry: &Entry, reason: String) -> String {
+    if !matches!(entry.begin.place, Place::Host { .. }) {
+        return reason;
+    }
     let command = entry.command;
     let ended = tokio::task::spawn_blocking(move || end_orphans(command)).await;
     match ended {

@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::ProcessError;
-use super::adopt::{Found, find};
+use super::adopt::{Found, find, without_init};
 use super::core::Core;
 use super::entry::{Entry, Order};
 use super::finish::{finish, lost_outcome, never_ran, not_started};
 use super::input::Sent;
+use super::insist::insist;
 use super::query::{ANSWER, Queries};
 use crate::process::record::Phase;
 use crate::process::store::now_ms;
@@ -33,6 +34,10 @@ const INPUT_PART: usize = 32 * 1024;
 /// Follows a command; `None` where it is to be found again first.
 pub(super) async fn follow(core: Arc<Core>, entry: Arc<Entry>, running: Option<Running>) {
     let Some(mut orders) = entry.lock().waiting.take() else { return };
+    if let Some(limit) = entry.begin.timeout_ms {
+        let passed = now_ms().saturating_sub(entry.started_ms);
+        insist(&entry, Duration::from_millis(limit.saturating_sub(passed)));
+    }
     let (mut next, mut sent) = (running, Sent::default());
     loop {
         let (running, place) = match next.take() {
@@ -51,6 +56,10 @@ pub(super) async fn follow(core: Arc<Core>, entry: Arc<Entry>, running: Option<R
         }
         match following.run(&mut orders).await {
             Last::Done(outcome, lost) => {
+                let lost = match lost {
+                    Some(reason) => Some(without_init(&entry, reason).await),
+                    None => None,
+                };
                 return finish(&core, &entry, outcome, lost, Some(&mut following.running)).await;
             }
             Last::Broken(reason) => {

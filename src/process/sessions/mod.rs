@@ -26,6 +26,7 @@ mod finish;
 mod fold;
 mod follow;
 mod input;
+mod insist;
 mod kept;
 mod name;
 mod open;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::entry::{Entry, Order};
+use super::insist::insist;
 use super::{ProcessError, Sessions};
 use crate::process::record::{Phase, SessionId};
 
@@ -61,7 +62,7 @@ impl Sessions {
     }
 
     /// Notes who wanted the end, then asks for it. A full disk does not keep a command alive.
-    fn end(&self, entry: &Entry, hidden: bool) {
+    fn end(&self, entry: &Arc<Entry>, hidden: bool) {
         {
             let mut state = entry.lock();
             state.requested = true;
@@ -69,6 +70,7 @@ impl Sessions {
         }
         self.inner.core.store.note_requested(&entry.id, hidden);
         let _ = entry.orders.send(Order::Kill);
+        insist(entry, Duration::ZERO);
         entry.touch();
     }
 
@@ -95,7 +97,7 @@ impl Sessions {
         if entry.is_finished() {
             return self.inner.core.delete(&[entry]);
         }
-        self.end(&*self.live(id)?, true);
+        self.end(&self.live(id)?, true);
         Ok(())
     }
 

@@ -116,6 +116,26 @@ pub async fn reach(dir: &Path) -> Result<Option<Link>, LinkError> {
     }
 }
 
+/// What is done with a supervisor that does not act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Force {
+    /// It is continued: something had stopped it.
+    Continue,
+    /// It is ended. What it leaves is found by [`end_orphans`].
+    Kill,
+}
+
+/// Does that to the supervisor of `dir`, if it lives; whatever else has its number by now is left alone.
+pub fn force(dir: &Path, step: Force) {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    let Ok(Some(badge)) = badge::read(dir) else { return };
+    // Opened before it is looked at: the descriptor means the process that is judged.
+    let handle = Pid::from_raw(badge.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let Some(handle) = handle.filter(|_| badge::standing(&badge) == Standing::Lives) else { return };
+    let signal = if step == Force::Continue { Signal::CONT } else { Signal::KILL };
+    let _ = pidfd_send_signal(&handle, signal);
+}
+
 /// The kernel says that the peer has the number; its greeting and its start say that the number is still the same process.
 fn verified(mut link: Link, badge: &Badge, dir: &Path) -> Result<Link, LinkError> {
     let reason = if link.boot() != badge.boot {
