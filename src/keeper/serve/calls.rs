@@ -2,6 +2,7 @@
 //! the same id within the grace, and gets the same result. After that nobody waits, and the call is cancelled.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,8 +15,8 @@ use tokio_util::task::TaskTracker;
 
 use super::Service;
 use super::connection::Reply;
-use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
+use crate::keeper::{Caller, KeeperError};
 use crate::process::record::SessionId;
 use crate::tools::Context;
 
@@ -33,6 +34,11 @@ pub(super) struct Asked {
     args: Value,
     #[serde(default)]
     context: Context,
+    /// What the caller's environment names.
+    #[serde(default)]
+    config: Option<PathBuf>,
+    #[serde(default)]
+    engine: Option<String>,
 }
 
 /// The calls of one keeper.
@@ -171,7 +177,9 @@ impl Calls {
 /// Sees a call to its end, and its result to its caller.
 async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) {
     let (sender, mut partials) = mpsc::channel(PARTIALS);
-    let Asked { tool, args, context } = asked;
+    let Asked { tool, args, context, config, engine } = asked;
+    let meant = service.meant_by(&Caller { config, engine });
+    let service = meant.as_deref().unwrap_or(service);
     let mut work = service.call(&tool, args, &context, sender, call.cancel.clone());
     let result = loop {
         tokio::select! {
@@ -259,6 +267,6 @@ fn digest(asked: &Asked) -> [u8; 32] {
         hash.update(part.to_string());
         hash.update([0]);
     }
-    hash.update(serde_json::to_vec(&asked.context).unwrap_or_default());
+    hash.update(serde_json::to_vec(&(&asked.context, &asked.config, &asked.engine)).unwrap_or_default());
     hash.finalize().into()
 }

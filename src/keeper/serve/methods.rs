@@ -123,7 +123,7 @@ fn status(shared: &Shared) -> Value {
         let running = views.iter().filter(|view| view.end.is_none()).count();
         (running, views.len() - running)
     });
-    json!({
+    let mut told = json!({
         "process": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
         "build": shared.build,
@@ -134,7 +134,11 @@ fn status(shared: &Shared) -> Value {
         "calls": shared.calls.count(),
         "running": running,
         "finished": kept,
-    })
+    });
+    if let (Some(told), serde_json::Value::Object(about)) = (told.as_object_mut(), shared.service.about()) {
+        told.extend(about);
+    }
+    told
 }
 
 /// Reads parameters; none at all are an empty object.
