@@ -49,5 +49,7 @@ pub use serve::{GRACE, Row, Service};
 pub use start::start;
 pub use toolbox::toolbox;
 
+/// How the ids begin that creel gives to calls without one.
+pub const OWN_IDS: &str = "creel-";
 /// A pool that nobody wanted for this long is emptied.
 pub const IDLE: Duration = Duration::from_mins(15);

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use super::connection::{Connection, Gone, News};
 use crate::keeper::error::Told;
-use crate::keeper::{Caller, KeeperError};
+use crate::keeper::{Caller, KeeperError, OWN_IDS};
 use crate::state::StateDir;
 use crate::tools::Context;
 
@@ -78,7 +78,7 @@ impl Keepers {
     ) -> Result<Value, KeeperError> {
         if context.call_id.is_none() {
             let id = crate::state::random_hex::<16>().map_err(KeeperError::Start)?;
-            context.call_id = Some(format!("creel-{id}"));
+            context.call_id = Some(format!("{OWN_IDS}{id}"));
         }
         let repeat = repeatable(tool, &args);
         let Caller { config, engine } = &self.caller;

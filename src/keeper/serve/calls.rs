@@ -14,10 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Service;
-use super::connection::Reply;
+use super::connection::{Delivered, Reply};
 use crate::keeper::error::Told;
-use crate::keeper::{Caller, KeeperError};
-use crate::process::record::SessionId;
+use crate::keeper::{Caller, KeeperError, OWN_IDS};
 use crate::tools::Context;
 
 /// Partial results that wait to be looked at.
@@ -58,7 +57,7 @@ pub(in crate::keeper) struct Calls {
 struct Done {
     word: Result<Value, Told>,
     /// What is kept of its command until this has reached a caller.
-    kept: Option<SessionId>,
+    kept: Option<Delivered>,
 }
 
 /// One call.
@@ -113,8 +112,8 @@ impl Calls {
         partial.mark_unchanged();
         loop {
             if let Some(done) = done.borrow_and_update().clone() {
-                if let Some(id) = done.kept {
-                    let _ = reply.forgets.set(id);
+                if let Some(delivered) = done.kept {
+                    let _ = reply.delivers.set(delivered);
                 }
                 return done.word;
             }
@@ -195,11 +194,16 @@ async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) 
             word: serde_json::to_value(&result).map_err(|error| {
                 KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()
             }),
-            kept: result.kept,
+            kept: result.kept.map(|id| Delivered { id, named: named(context.call_id.as_deref()) }),
         },
         Err(error) => Done { word: Err(Told::from(error)), kept: None },
     };
     call.done.send_replace(Some(done));
+}
+
+/// Whether a call's id is the caller's own: those that creel gives mean one call for certain.
+fn named(id: Option<&str>) -> bool {
+    id.is_some_and(|id| !id.is_empty() && !id.starts_with(OWN_IDS))
 }
 
 /// Whoever waits has the result now; who is away may come for it.

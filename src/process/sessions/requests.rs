@@ -127,6 +127,16 @@ impl Sessions {
         if done { self.inner.core.delete(&[entry]) } else { Ok(()) }
     }
 
+    /// The result of a foreground session was delivered to a caller who may ask for it again: it is kept for a while.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session.
+    pub fn delivered(&self, id: &SessionId) -> Result<(), ProcessError> {
+        self.entry(id)?.lock().delivered = true;
+        Ok(())
+    }
+
     /// A conversation was reset: its finished records go, running ones stay (spec `exec.md` §5.1). How many went.
     ///
     /// # Errors
