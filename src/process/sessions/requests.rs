@@ -84,6 +84,13 @@ impl Sessions {
         Ok(())
     }
 
+    /// As [`Self::resize`], for those who cannot wait; one that has ended needs no size.
+    pub(crate) fn restore_size(&self, id: &SessionId, (rows, cols): (u16, u16)) {
+        if let Ok(entry) = self.live(id) {
+            let _ = entry.orders.send(Order::Resize { rows, cols });
+        }
+    }
+
     /// Takes a record away: a finished one for good; a running one is ended and no longer shown.
     ///
     /// # Errors
