@@ -144,14 +144,17 @@ async fn say(
 }
 
 fn status_text(told: &Value) -> String {
+    let named = |name: &str| crate::shown::one_line(told.get(name).and_then(Value::as_str).unwrap_or("?"));
     format!(
-        "process {}, for {} s: {} running, {} finished, {} callers, {} calls",
+        "process {}, for {} s: {} running, {} finished, {} callers, {} calls\nconfiguration {}\nengine {}",
         number(told, "process"),
         number(told, "uptimeMs") / 1000,
         number(told, "running"),
         number(told, "finished"),
         number(told, "clients"),
         number(told, "calls"),
+        named("config"),
+        named("engine"),
     )
 }
 

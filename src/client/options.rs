@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Owners, Preview, Sandbox, assemble};
-use crate::config::{Config, Places};
-use crate::error::Failure;
+use crate::config::{Config, Located, Places, locate};
+use crate::error::{Failure, Report};
 use crate::session::Stamp;
 use crate::state::StateDir;
 
@@ -39,6 +39,7 @@ pub struct SandboxOptions {
     pub(super) road: RoadChoice,
     pub(super) apart: Option<String>,
     pub(super) stamp: Stamp,
+    pub(super) refused: Option<Report>,
     pub(super) var: Var,
 }
 
@@ -75,6 +76,7 @@ impl Default for SandboxOptions {
             road: RoadChoice::Auto,
             apart: None,
             stamp: Stamp::None,
+            refused: None,
             var: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -177,6 +179,43 @@ impl SandboxOptions {
         self
     }
 
+    /// The configuration file that is read, and who named it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no state directory.
+    pub fn located(&self) -> Result<Located, Failure> {
+        let state = match &self.state {
+            Some(dir) => StateDir::at(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
+            None => StateDir::locate(|name| (self.var)(name))?,
+        };
+        Ok(locate(self.config.as_deref(), &|name| (self.var)(name), &state))
+    }
+
+    /// Reads this file, whatever the variables say; `None` is the default place, which may be empty.
+    #[must_use]
+    pub(crate) fn reading(mut self, file: Option<PathBuf>) -> Self {
+        let var = Arc::clone(&self.var);
+        self.config = file;
+        self.var = Arc::new(move |name| match name {
+            "CREEL_CONFIG" | "OPENCLAW_CONFIG_PATH" => None,
+            _ => var(name),
+        });
+        self
+    }
+
+    /// No sandbox is opened with these, and this is said instead.
+    #[must_use]
+    pub(crate) fn refusing(mut self, refused: Report) -> Self {
+        self.refused = Some(refused);
+        self
+    }
+
+    /// Why no sandbox is opened with these.
+    pub(crate) fn refused(&self) -> Option<Failure> {
+        self.refused.clone().map(Failure)
+    }
+
     /// The engine's address, where one was given.
     pub fn engine_address(&self) -> Option<String> {
         self.engine.clone()
@@ -231,6 +270,9 @@ impl SandboxOptions {
     /// Each with what was refused, the rule and the fix. Nothing is left half made, and nothing runs on the host
     /// instead.
     pub async fn open(&self) -> Result<Sandbox, Failure> {
+        if let Some(refused) = self.refused() {
+            return Err(refused);
+        }
         // It holds every step of a start: too large to lie in each caller's own future.
         Box::pin(assemble::open(self)).await
     }

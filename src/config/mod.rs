@@ -64,7 +64,7 @@ pub use agents::Agent;
 pub use document::{Document, Origin};
 pub use error::{ConfigError, NamedBy, Problem};
 pub use exec::ResolvedExec;
-pub use locate::{Located, locate};
+pub use locate::{FILE_NAME, Located, locate};
 pub use path::KeyPath;
 pub use resolved::{BindEntry, DockerSettings, Prune, ResolvedSandbox};
 pub use sandbox::{Mode, WorkspaceAccess};

@@ -52,6 +52,15 @@ impl Discovery {
         Self { explicit, env, uid, probe_timeout: Deadlines::default().probe }
     }
 
+    /// The engine that somebody named: its address, or `context NAME`. `None` where one is looked for.
+    pub fn named(&self) -> Option<String> {
+        let set = |name: &str| self.env.get(name).filter(|value| !value.trim().is_empty());
+        self.explicit
+            .clone()
+            .or_else(|| set("DOCKER_HOST").cloned())
+            .or_else(|| set("DOCKER_CONTEXT").map(|name| format!("context {name}")))
+    }
+
     /// The candidates, reading context files where a context is named.
     ///
     /// # Errors

@@ -139,6 +139,8 @@ pub(super) struct Input {
     pub(super) fd: OwnedFd,
     /// It is the terminal's master: the end of input is a control character.
     pub(super) terminal: bool,
+    /// The last byte did not end a line.
+    pub(super) in_line: bool,
     /// Bytes that the pipe had no room for.
     pub(super) pending: Vec<u8>,
     /// Bytes written to the pipe.

@@ -276,7 +276,15 @@ type Plumbing = ([OwnedFd; 3], [Option<Tap>; 2], Option<Input>);
 /// The command's three descriptors, and our ends of them.
 fn plumb(spawn: &Spawn) -> nix::Result<Plumbing> {
     let tap = |fd| Some(Tap { fd, watched: true, widened: false });
-    let input = |fd, terminal| Input { fd, terminal, pending: Vec::new(), taken: 0, told: 0, eof: false };
+    let input = |fd, terminal| Input {
+        fd,
+        terminal,
+        in_line: false,
+        pending: Vec::new(),
+        taken: 0,
+        told: 0,
+        eof: false,
+    };
     if spawn.pty != (0, 0) {
         let (rows, cols) = spawn.pty;
         let (master, slave) = sys::open_pty(rows, cols)?;

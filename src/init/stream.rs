@@ -17,8 +17,10 @@ const DEFAULT_PIPE: usize = 64 * 1024;
 const WIDE_PIPE: i32 = 256 * 1024;
 /// Pieces of output sent in one call.
 const BATCH: usize = 16;
-/// The terminal's end-of-input character.
-const END_OF_INPUT: &[u8] = b"\x04";
+/// The terminal's end-of-input character. The first hands over an unfinished line, and only on an empty one it is the end.
+const END_OF_INPUT: u8 = 4;
+/// After these a line is empty: its ends, and what throws it away (interrupt, quit, stop, erase line).
+const EMPTY_AFTER: &[u8] = b"\n\r\x04\x03\x1c\x1a\x15";
 
 impl Daemon {
     /// A command has printed something, or closed a stream.
@@ -187,9 +189,11 @@ impl Daemon {
             return Err(Errno::EINVAL);
         }
         input.pending.extend_from_slice(fresh);
+        input.in_line = fresh.last().map_or(input.in_line, |last| !EMPTY_AFTER.contains(last));
         if eof {
             if input.terminal {
-                input.pending.extend_from_slice(END_OF_INPUT);
+                let times = if input.in_line { 2 } else { 1 };
+                input.pending.extend(std::iter::repeat_n(END_OF_INPUT, times));
             }
             input.eof = true;
         }

@@ -68,6 +68,14 @@ pub enum KeeperError {
     /// The session is not known.
     #[error("no session {0:?}")]
     NoSession(String),
+    /// The caller means another engine than the keeper.
+    #[error("the keeper was started for another engine ({keeper}) than this call means ({caller})")]
+    OtherEngine {
+        /// The keeper's.
+        keeper: String,
+        /// The caller's.
+        caller: String,
+    },
     /// The keeper is about to end.
     #[error("the keeper is ending")]
     Ending,
@@ -142,6 +150,12 @@ impl Diagnose for KeeperError {
                 "see `creel process list` for those that there are",
             ),
             Self::Ending => ("CRL-KEEPER-015", "built-in: a keeper that ends takes nothing on", "try again"),
+            Self::OtherEngine { .. } => (
+                "CRL-KEEPER-017",
+                "DOCKER_HOST, DOCKER_CONTEXT, or --engine of `creel keeper`",
+                "end it with `creel keeper stop`, which the next call starts anew with its own engine; or name the same \
+                 engine",
+            ),
             Self::Told(told) => {
                 return Report {
                     code: "CRL-KEEPER-016",

@@ -13,6 +13,7 @@ use super::serve::{self, GRACE, Service, Shared};
 use super::socket::Socket;
 use crate::client::SandboxOptions;
 use crate::error::Failure;
+use crate::process::record::View;
 use crate::sandbox::Layout;
 use crate::sandbox::pool::{Hold, holder, read_wishes};
 use crate::state::StateDir;
@@ -154,7 +155,10 @@ async fn idle(
     loop {
         let busy = shared.clients() > 0
             || shared.calls.count() > 0
-            || shared.service.sessions().is_some_and(|sessions| !sessions.views().is_empty());
+            || shared
+                .service
+                .sessions()
+                .is_some_and(|sessions| !sessions.views().iter().all(View::is_delivery));
         let now = Instant::now();
         if busy {
             used = now;

@@ -10,6 +10,7 @@
 //! | `life` | its life: lock, serve, end |
 //! | `serve` | its side of the socket |
 //! | [`client`] | the other side: connect, start one where none is, call again |
+//! | `caller` | whose configuration and engine a call means |
 //! | `message` | what is said; pure |
 //! | `lines` | lines of bounded length |
 //! | `socket` | where the socket is, who may speak over it |
@@ -19,6 +20,7 @@
 //! | `toolbox` | what is served: tools and sessions |
 //! | `wake` | waits until a file changes |
 
+mod caller;
 pub mod client;
 mod error;
 mod life;
@@ -34,6 +36,7 @@ mod wake;
 
 use std::time::Duration;
 
+pub use caller::Caller;
 pub use client::{
     Connection, Gone, Keepers, News, Pending, Repeat, connect, connect_to_running, own_program,
     repeatable_action,
@@ -46,5 +49,7 @@ pub use serve::{GRACE, Row, Service};
 pub use start::start;
 pub use toolbox::toolbox;
 
+/// How the ids begin that creel gives to calls without one.
+pub const OWN_IDS: &str = "creel-";
 /// A pool that nobody wanted for this long is emptied.
 pub const IDLE: Duration = Duration::from_mins(15);

@@ -164,3 +164,10 @@ pub struct View {
     /// Its end.
     pub end: Option<End>,
 }
+
+impl View {
+    /// Nothing but a result for its caller: it ended in the foreground, and no list shows it.
+    pub fn is_delivery(&self) -> bool {
+        self.end.is_some() && !self.backgrounded
+    }
+}

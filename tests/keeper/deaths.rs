@@ -39,6 +39,31 @@ fn a_background_command_survives_every_keeper() {
 }
 
 #[test]
+fn the_first_answer_after_a_takeover_tells_everything() {
+    let home = Home::new();
+    let (gate, over) = (home.file("gate"), home.file("over"));
+    let text = format!(
+        "echo begin; while ! test -e {}; do sleep 0.05; done; seq 1 2000; echo end; touch {}; exit 4",
+        gate.display(),
+        over.display()
+    );
+    let sessions: Vec<String> = (0..2).map(|_| home.background(&text, &json!({}))).collect();
+    home.signal("-KILL");
+    std::fs::write(&gate, "").unwrap();
+    until("the end", || over.exists());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let poll = json!({ "action": "poll", "sessionId": sessions[0] }).to_string();
+    let told = home.json(&["tool", "process", &poll]);
+    assert_eq!(told["details"]["exitCode"], 4, "the first poll");
+    assert!(told["content"][0]["text"].as_str().unwrap().contains("end\n"), "with what was printed last");
+    home.signal("-KILL");
+    let listed = home.json(&["process", "list", "--json"]);
+    for row in listed["sessions"].as_array().unwrap() {
+        assert!(row["end"]["exitCode"] == 4, "the first list: {row}");
+    }
+}
+
+#[test]
 fn a_call_completes_though_its_keeper_is_killed() {
     let home = Home::new();
     let (ran, gate) = (home.file("ran"), home.file("gate"));
@@ -74,6 +99,37 @@ fn the_same_call_is_one_command() {
         assert!(done.status == Some(0) && done.out.contains("done"), "{done:?}");
     }
     assert_eq!(std::fs::read_to_string(&ran).unwrap(), "ran\n");
+}
+
+#[test]
+fn a_call_that_is_made_again_after_its_answer_is_the_same_command() {
+    let home = Home::new();
+    let ran = home.file("ran");
+    let text = json!({ "command": format!("echo ran >> {}; echo done", ran.display()) }).to_string();
+    let call =
+        |id: &str| home.json(&["tool", "exec", &text, "--context", &json!({ "callId": id }).to_string()]);
+    for _ in 0..2 {
+        assert_eq!(call("one")["details"]["aggregated"], "done\n");
+    }
+    home.signal("-KILL");
+    assert_eq!(call("one")["details"]["aggregated"], "done\n");
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "ran\n", "once");
+    assert_eq!(home.json(&["process", "list", "--json"])["sessions"], json!([]), "and nothing is listed");
+    assert_eq!(call("two")["details"]["aggregated"], "done\n");
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "ran\nran\n");
+}
+
+#[test]
+fn an_end_that_nobody_saw_was_when_it_was() {
+    let home = Home::new();
+    let over = home.file("over");
+    let session = home.background(&format!("sleep 0.5; touch {}", over.display()), &json!({}));
+    home.signal("-KILL");
+    until("the end", || over.exists());
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    home.ok(&["process", "wait", &session, "--exit"]);
+    let row = home.json(&["process", "list", "--json"])["sessions"][0].clone();
+    assert!(row["runtimeMs"].as_u64().unwrap() < 2000, "{row}");
 }
 
 #[test]

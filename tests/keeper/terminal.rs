@@ -78,17 +78,36 @@ fn a_terminal_is_taken_over_left_and_taken_over_again() {
     terminal.sees("got size");
     // A keeper that dies in between is not noticed.
     home.signal("-KILL");
-    terminal.sees("the keeper was replaced");
+    until("another keeper", || home.keeper().is_some());
     terminal.types(b"after\r");
     terminal.sees("got after");
     assert_eq!(terminal.shown().matches("got size").count(), 1, "nothing is shown twice");
+    assert!(!terminal.shown().contains("replaced"), "nothing is drawn over the program");
     terminal.types(b"\x10\x11");
+    terminal.sees("the keeper was replaced");
     assert_eq!(terminal.status(), 0);
     let mut terminal = Terminal::attach(&home, &session);
     terminal.sees("got after");
     terminal.types(b"end\r");
     terminal.sees("got end");
     assert_eq!(terminal.status(), 6);
+}
+
+#[test]
+fn a_killed_attach_leaves_the_session_at_its_own_size() {
+    let home = Home::new();
+    let session = home.background("while read line; do stty size; done", &json!({ "pty": true }));
+    let mut terminal = Terminal::attach(&home, &session);
+    terminal.types(b"x\r");
+    terminal.sees("31 97");
+    let process = terminal.child.process_id().unwrap().to_string();
+    let killed = std::process::Command::new("kill").args(["-KILL", &process]).status().unwrap();
+    assert!(killed.success());
+    terminal.status();
+    until("the size that it began with", || {
+        home.ok(&["process", "submit", &session]);
+        home.ok(&["process", "log", &session]).contains("30 120")
+    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A session taken over on this terminal.
 
 use std::collections::VecDeque;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -31,6 +31,9 @@ const LAST: Duration = Duration::from_secs(2);
 /// Modes that a program may have switched on, off again: mouse, paste marks, cursor keys, hidden cursor, colours.
 const CALM: &[u8] = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[0m";
 
+/// What is said of a keeper that was replaced meanwhile.
+const REPLACED: &str = "creel: the keeper was replaced; a key that was pressed then may not have arrived";
+
 /// How it ended here.
 enum Left {
     /// The session ended.
@@ -54,8 +57,12 @@ pub(super) async fn run(desk: &Desk, session: &str) -> Result<u8, Failure> {
     let raw = row.tty.and_then(|_| Raw::enter());
     let mut attached = Attached::new(row);
     let left = Box::pin(attached.follow(desk, &mut signals, &mut resized)).await;
-    let row = attached.close(desk, left.as_ref().is_ok_and(|left| !matches!(left, Left::Ended(_)))).await;
+    let (row, replaced) =
+        attached.close(desk, left.as_ref().is_ok_and(|left| !matches!(left, Left::Ended(_)))).await;
     drop(raw);
+    if replaced {
+        print::note(REPLACED);
+    }
     Ok(match left? {
         Left::Ended(end) => ended(&end),
         Left::Keys => {
@@ -100,6 +107,8 @@ struct Attached {
     had_input: bool,
     output: Output,
     alternate: Alternate,
+    /// The keeper was replaced under a program that draws, which is not drawn over.
+    replaced: bool,
     /// Our own streams are a terminal.
     shows: bool,
 }
@@ -117,6 +126,7 @@ impl Attached {
             had_input: ours,
             output: Output::open(false),
             alternate: Alternate::default(),
+            replaced: false,
             shows: std::io::stdout().is_terminal(),
             row,
         }
@@ -134,15 +144,19 @@ impl Attached {
                 connection = desk.keepers.connection() => connection?,
                 signal = signals.next() => return Ok(Left::Signal(signal)),
             };
-            let params =
-                json!({ "sessionId": self.row.session_id, "from": self.next, "size": terminal::size() });
+            let fits = self.row.tty.is_some() && self.shows;
+            let (session, size) = (&self.row.session_id, terminal::size());
+            let params = json!({ "sessionId": session, "from": self.next, "size": size, "fits": fits });
             let Ok(pending) = connection.ask("process.attach", params).await else { continue };
             self.fit();
             if let Some(left) = Box::pin(self.talk(&connection, pending, signals, resized)).await? {
                 return Ok(left);
             }
-            let mut err = std::io::stderr();
-            let _ = write!(err, "\r\ncreel: the keeper was replaced; the last key may not have arrived\r\n");
+            if fits {
+                self.replaced = true;
+            } else {
+                print::note(REPLACED);
+            }
         }
     }
 
@@ -291,7 +305,7 @@ impl Attached {
     }
 
     /// Leaves our terminal as it was, and the session's with the size that it had.
-    async fn close(mut self, desk: &Desk, goes_on: bool) -> Row {
+    async fn close(mut self, desk: &Desk, goes_on: bool) -> (Row, bool) {
         if self.row.tty.is_some() && self.shows {
             let mut last = if self.alternate.on { b"\x1b[?1049l".to_vec() } else { Vec::new() };
             last.extend_from_slice(CALM);
@@ -309,7 +323,7 @@ impl Attached {
         if let Err(Unwritten::Failed(error)) = self.output.close() {
             print::broken(error.kind(), &error);
         }
-        self.row
+        (self.row, self.replaced)
     }
 }
 

@@ -162,7 +162,7 @@ impl Caller {
         let id = match context.call_id.clone() {
             Some(id) => id,
             None => match random_hex::<16>() {
-                Ok(id) => format!("creel-{id}"),
+                Ok(id) => format!("{}{id}", crate::keeper::OWN_IDS),
                 Err(error) => return Answer::of(Err(KeeperError::Start(error))),
             },
         };

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::connection::{Connection, Gone, News};
-use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
+use crate::keeper::{Caller, KeeperError, OWN_IDS};
 use crate::state::StateDir;
 use crate::tools::Context;
 
@@ -29,13 +29,15 @@ pub enum Repeat {
 pub struct Keepers {
     state: StateDir,
     program: PathBuf,
+    caller: Caller,
     now: Mutex<Option<Arc<Connection>>>,
 }
 
 impl Keepers {
-    /// Starts `program keeper` where none is.
+    /// Starts `program keeper` where none is. Calls mean the configuration and the engine of this process's environment.
     pub fn new(state: &StateDir, program: &Path) -> Self {
-        Self { state: state.clone(), program: program.to_owned(), now: Mutex::new(None) }
+        let caller = Caller::this_process(state);
+        Self { state: state.clone(), program: program.to_owned(), caller, now: Mutex::new(None) }
     }
 
     /// The connection to the keeper of this moment.
@@ -76,10 +78,12 @@ impl Keepers {
     ) -> Result<Value, KeeperError> {
         if context.call_id.is_none() {
             let id = crate::state::random_hex::<16>().map_err(KeeperError::Start)?;
-            context.call_id = Some(format!("creel-{id}"));
+            context.call_id = Some(format!("{OWN_IDS}{id}"));
         }
         let repeat = repeatable(tool, &args);
-        let params = json!({ "tool": tool, "args": args, "context": context });
+        let Caller { config, engine } = &self.caller;
+        let params =
+            json!({ "tool": tool, "args": args, "context": context, "config": config, "engine": engine });
         self.follow("tool.call", params, repeat, partial).await
     }
 

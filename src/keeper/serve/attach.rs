@@ -32,6 +32,24 @@ pub(super) struct Asked {
     /// Rows and columns of the caller's terminal.
     #[serde(default)]
     size: Option<(u16, u16)>,
+    /// The caller gives the session's terminal its own size.
+    #[serde(default)]
+    fits: bool,
+}
+
+/// Gives a terminal back the size that it began with, whatever way its caller leaves.
+struct Fitted<'a> {
+    sessions: &'a Sessions,
+    id: &'a SessionId,
+    size: Option<(u16, u16)>,
+}
+
+impl Drop for Fitted<'_> {
+    fn drop(&mut self) {
+        if let Some(size) = self.size {
+            self.sessions.restore_size(self.id, size);
+        }
+    }
 }
 
 /// Sends `{"row", "screen", "from"}` first where no position is given, then `{"pieces": […], "next"}`, until the session
@@ -39,6 +57,7 @@ pub(super) struct Asked {
 pub(super) async fn run(sessions: &Sessions, asked: Asked, reply: &Reply) -> Result<Value, Told> {
     let id = SessionId(asked.session_id.clone());
     let begin = view(sessions, &asked.session_id)?;
+    let _fitted = Fitted { sessions, id: &id, size: begin.begin.tty.filter(|_| asked.fits) };
     let mut from = if let Some(from) = asked.from {
         from
     } else {

@@ -2,6 +2,7 @@
 //! the same id within the grace, and gets the same result. After that nobody waits, and the call is cancelled.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,10 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Service;
-use super::connection::Reply;
-use crate::keeper::KeeperError;
+use super::connection::{Delivered, Reply};
 use crate::keeper::error::Told;
-use crate::process::record::SessionId;
+use crate::keeper::{Caller, KeeperError, OWN_IDS};
 use crate::tools::Context;
 
 /// Partial results that wait to be looked at.
@@ -33,6 +33,11 @@ pub(super) struct Asked {
     args: Value,
     #[serde(default)]
     context: Context,
+    /// What the caller's environment names.
+    #[serde(default)]
+    config: Option<PathBuf>,
+    #[serde(default)]
+    engine: Option<String>,
 }
 
 /// The calls of one keeper.
@@ -52,7 +57,7 @@ pub(in crate::keeper) struct Calls {
 struct Done {
     word: Result<Value, Told>,
     /// What is kept of its command until this has reached a caller.
-    kept: Option<SessionId>,
+    kept: Option<Delivered>,
 }
 
 /// One call.
@@ -107,8 +112,8 @@ impl Calls {
         partial.mark_unchanged();
         loop {
             if let Some(done) = done.borrow_and_update().clone() {
-                if let Some(id) = done.kept {
-                    let _ = reply.forgets.set(id);
+                if let Some(delivered) = done.kept {
+                    let _ = reply.delivers.set(delivered);
                 }
                 return done.word;
             }
@@ -171,7 +176,9 @@ impl Calls {
 /// Sees a call to its end, and its result to its caller.
 async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) {
     let (sender, mut partials) = mpsc::channel(PARTIALS);
-    let Asked { tool, args, context } = asked;
+    let Asked { tool, args, context, config, engine } = asked;
+    let meant = service.meant_by(&Caller { config, engine });
+    let service = meant.as_deref().unwrap_or(service);
     let mut work = service.call(&tool, args, &context, sender, call.cancel.clone());
     let result = loop {
         tokio::select! {
@@ -187,11 +194,16 @@ async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) 
             word: serde_json::to_value(&result).map_err(|error| {
                 KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()
             }),
-            kept: result.kept,
+            kept: result.kept.map(|id| Delivered { id, named: named(context.call_id.as_deref()) }),
         },
         Err(error) => Done { word: Err(Told::from(error)), kept: None },
     };
     call.done.send_replace(Some(done));
+}
+
+/// Whether a call's id is the caller's own: those that creel gives mean one call for certain.
+fn named(id: Option<&str>) -> bool {
+    id.is_some_and(|id| !id.is_empty() && !id.starts_with(OWN_IDS))
 }
 
 /// Whoever waits has the result now; who is away may come for it.
@@ -259,6 +271,6 @@ fn digest(asked: &Asked) -> [u8; 32] {
         hash.update(part.to_string());
         hash.update([0]);
     }
-    hash.update(serde_json::to_vec(&asked.context).unwrap_or_default());
+    hash.update(serde_json::to_vec(&(&asked.context, &asked.config, &asked.engine)).unwrap_or_default());
     hash.finalize().into()
 }

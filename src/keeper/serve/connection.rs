@@ -36,6 +36,14 @@ impl From<Vec<u8>> for Out {
     }
 }
 
+/// A foreground command with its result.
+#[derive(Debug, Clone)]
+pub(super) struct Delivered {
+    pub(super) id: SessionId,
+    /// Its caller named the call, and may make it again.
+    pub(super) named: bool,
+}
+
 /// Where the answers to one request go.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
@@ -43,8 +51,8 @@ pub(super) struct Reply {
     lines: mpsc::Sender<Out>,
     /// The caller takes the request back.
     pub(super) cancelled: CancellationToken,
-    /// What is forgotten once the last word was written.
-    pub(super) forgets: Arc<OnceLock<SessionId>>,
+    /// Whose result was delivered once the last word was written.
+    pub(super) delivers: Arc<OnceLock<Delivered>>,
 }
 
 impl Reply {
@@ -138,7 +146,7 @@ impl Talk<'_> {
             id: request.id.clone(),
             lines: self.lines.clone(),
             cancelled: cancelled.clone(),
-            forgets: Arc::default(),
+            delivers: Arc::default(),
         };
         if request.method == "cancel" {
             let named = request.params.get("id").map(Value::to_string).unwrap_or_default();

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Shared;
-use super::connection::Reply;
+use super::connection::{Delivered, Reply};
 use crate::keeper::error::Told;
 use crate::keeper::message::Request;
 
@@ -15,10 +15,11 @@ pub(super) fn after(shared: &Shared, method: &str, told: Option<&str>, reply: &R
     }
     let Some(sessions) = shared.service.sessions() else { return };
     // Another caller of the same call may have had it first.
-    if let Some(id) = reply.forgets.get()
-        && let Err(error) = sessions.forget(id)
-    {
-        tracing::debug!(%id, %error, "nothing to forget");
+    if let Some(Delivered { id, named }) = reply.delivers.get() {
+        let done = if *named { sessions.delivered(id) } else { sessions.forget(id) };
+        if let Err(error) = done {
+            tracing::debug!(%id, %error, "nothing to forget");
+        }
     }
     if let Some(id) = told
         && let Err(error) = sessions.events().withdraw(&format!("exec:{id}"))

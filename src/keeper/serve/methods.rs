@@ -24,6 +24,11 @@ pub(super) async fn answer(
     params: Value,
     reply: &Reply,
 ) -> Result<Value, Told> {
+    if let Some(sessions) = shared.service.sessions().filter(|_| looks(method, &params)) {
+        let named = params.pointer("/sessionId").or_else(|| params.pointer("/args/sessionId"));
+        let named = named.and_then(Value::as_str).map(|id| SessionId(id.trim().to_owned()));
+        sessions.caught_up(named.as_ref()).await;
+    }
     match method {
         "tool.call" => Box::pin(shared.calls.call(read(method, params)?, reply)).await,
         "tool.cancel" => {
@@ -33,8 +38,9 @@ pub(super) async fn answer(
         "process.list" => {
             let OfAgent { agent } = read(method, params)?;
             let views = sessions(shared)?.views();
-            let rows =
-                views.iter().filter(|view| agent.as_ref().is_none_or(|agent| *agent == view.begin.agent));
+            let rows = views.iter().filter(|view| {
+                !view.is_delivery() && agent.as_ref().is_none_or(|agent| *agent == view.begin.agent)
+            });
             let rows: Vec<Row> = rows.map(|view| Row::of(view, now_ms())).collect();
             Ok(json!({ "sessions": rows }))
         }
@@ -62,6 +68,13 @@ pub(super) async fn answer(
         "keeper.stop" => Ok(json!({ "stopping": true, "process": std::process::id() })),
         other => Err(KeeperError::Method(other.chars().take(64).collect()).into()),
     }
+}
+
+/// Whether the answer tells how sessions stand: after a takeover that is known a moment later.
+fn looks(method: &str, params: &Value) -> bool {
+    method.starts_with("process.")
+        || method == "events.subscribe"
+        || method == "tool.call" && params.get("tool").and_then(Value::as_str) == Some("process")
 }
 
 #[derive(Deserialize)]
@@ -121,9 +134,9 @@ fn status(shared: &Shared) -> Value {
     let (running, kept) = shared.service.sessions().map_or((0, 0), |sessions| {
         let views = sessions.views();
         let running = views.iter().filter(|view| view.end.is_none()).count();
-        (running, views.len() - running)
+        (running, views.iter().filter(|view| view.end.is_some() && !view.is_delivery()).count())
     });
-    json!({
+    let mut told = json!({
         "process": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
         "build": shared.build,
@@ -134,7 +147,11 @@ fn status(shared: &Shared) -> Value {
         "calls": shared.calls.count(),
         "running": running,
         "finished": kept,
-    })
+    });
+    if let (Some(told), serde_json::Value::Object(about)) = (told.as_object_mut(), shared.service.about()) {
+        told.extend(about);
+    }
+    told
 }
 
 /// Reads parameters; none at all are an empty object.

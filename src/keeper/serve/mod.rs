@@ -25,11 +25,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::caller::{self, Caller};
 use super::socket::Socket;
+use crate::engine::Discovery;
 use crate::process::sessions::Sessions;
 use crate::tools::{Context, ToolError, ToolResult, Toolbox};
 pub(super) use calls::Calls;
@@ -62,6 +65,16 @@ pub trait Service: Send + Sync + 'static {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 
+    /// As this caller means it, where that is not how it is: with another configuration.
+    fn meant_by(&self, _caller: &Caller) -> Option<Arc<dyn Service>> {
+        None
+    }
+
+    /// What it was started with, for people.
+    fn about(&self) -> Value {
+        Value::Null
+    }
+
     /// The sessions; `None` where there are none to be had.
     fn sessions(&self) -> Option<&Sessions>;
 
@@ -88,6 +101,16 @@ impl Service for Toolbox {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(crate::tools::process::call(&self.sessions, &self.polls, params, context, cancel))
+    }
+
+    fn meant_by(&self, caller: &Caller) -> Option<Arc<dyn Service>> {
+        caller.tools(self)
+    }
+
+    fn about(&self) -> Value {
+        let engine = Discovery::from_process(self.base.engine_address()).named().unwrap_or_default();
+        let config = self.base.located().ok().map(|located| located.path);
+        json!({ "config": config, "engine": caller::engine(&engine) })
     }
 
     fn tidy(&self) {

@@ -139,6 +139,7 @@ fn known(core: &Core, entry: &Entry, pid: Option<i32>, input_closed: bool) {
     state.pid = pid.or(state.pid);
     state.input_closed |= input_closed;
     state.trouble = None;
+    state.met = true;
     if state.phase == Phase::Starting {
         state.phase = Phase::Foreground;
     }

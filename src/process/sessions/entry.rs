@@ -12,6 +12,7 @@ use super::fold::Fold;
 use crate::process::record::{Begin, End, Phase, SessionId, View};
 use crate::process::spool::{Spool, SpoolError};
 use crate::process::store::rows::Row;
+use crate::runner::Death;
 use crate::wire::{CommandId, Stream};
 
 /// What is asked of the task that follows a command.
@@ -58,6 +59,14 @@ pub(super) struct State {
     pub(super) deserted: bool,
     /// Its caller came back after a restart.
     pub(super) claimed: bool,
+    /// Another creel began it, and what its init held then may not all be here.
+    pub(super) behind: bool,
+    /// When this creel stored its end; 0 where another did.
+    pub(super) stored_ms: u64,
+    /// Its result has reached its caller, and is kept in case that asks again.
+    pub(super) delivered: bool,
+    /// Its init was met by this creel.
+    pub(super) met: bool,
     pub(super) pid: Option<i32>,
     pub(super) input_closed: bool,
     pub(super) last_output_ms: u64,
@@ -104,6 +113,10 @@ impl Entry {
             requested: false,
             deserted: false,
             claimed: true,
+            behind: false,
+            stored_ms: 0,
+            delivered: false,
+            met: false,
             pid: None,
             input_closed: false,
             last_output_ms: started_ms,
@@ -133,6 +146,7 @@ impl Entry {
             state.requested = row.requested;
             state.claimed = row.backgrounded;
             state.input_closed = row.input_closed;
+            state.behind = row.end.is_none();
             state.fold = Fold::new(begin.max_pending, begin.tty.is_some(), row.drained, row.overflowed);
             let changed = state.spool.changed().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let changed = changed.and_then(|time| u64::try_from(time.as_millis()).ok());
@@ -174,6 +188,11 @@ impl Entry {
     /// It has ended and its result is stored.
     pub(super) fn is_finished(&self) -> bool {
         self.lock().phase == Phase::Finished
+    }
+
+    /// It has ended without ever having run.
+    pub(super) fn never_started(&self) -> bool {
+        self.lock().end.as_ref().is_some_and(|end| end.outcome.death == Death::NotStarted)
     }
 
     /// A complete and consistent copy.

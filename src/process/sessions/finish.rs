@@ -46,6 +46,7 @@ pub(super) async fn finish(
     let hidden = {
         let mut state = entry.lock();
         state.phase = Phase::Finished;
+        state.stored_ms = now_ms();
         state.finalizing = false;
         state.trouble = None;
         state.known = Some((row.chars, row.lost_output));
@@ -79,13 +80,22 @@ fn conclude(entry: &Entry, mut outcome: Outcome, lost: Option<String>) -> (EndRo
             (outcome.stdout_bytes.max(out), outcome.stderr_bytes.max(err));
     }
     let (chars, lost_output) = state.printed(&entry.begin);
-    let end = End { outcome, at_ms: now_ms(), requested: state.requested, lost };
+    let at_ms = ended_at(entry.started_ms, state.met && lost.is_none(), outcome.wall, now_ms());
+    let end = End { outcome, at_ms, requested: state.requested, lost };
     let mut view = state.view(entry);
     view.phase = Phase::Finished;
     view.end = Some(end.clone());
     let notice = if state.hidden { None } else { notice(&state, &view) };
     let row = EndRow { end, chars, lost_output, pid: state.pid, settled: false };
     (row, state.fold.overflowed(), notice)
+}
+
+/// When it ended: of a command that was found again by its init's clock, since its end may be long ago.
+fn ended_at(started_ms: u64, found_again: bool, wall: Duration, now_ms: u64) -> u64 {
+    if !found_again || wall.is_zero() {
+        return now_ms;
+    }
+    started_ms.saturating_add(u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)).min(now_ms)
 }
 
 fn notice(state: &super::entry::State, view: &crate::process::record::View) -> Option<NewEvent> {
@@ -154,5 +164,19 @@ fn unknown(transport: Transport) -> Outcome {
         full: Vec::new(),
         limits: None,
         transport,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_was_found_again_ended_when_its_init_says() {
+        let wall = Duration::from_secs(3);
+        assert_eq!(ended_at(1_000, true, wall, 90_000), 4_000);
+        assert_eq!(ended_at(1_000, false, wall, 90_000), 90_000);
+        assert_eq!(ended_at(1_000, true, Duration::ZERO, 90_000), 90_000);
+        assert_eq!(ended_at(1_000, true, wall, 2_000), 2_000, "never in the future");
     }
 }

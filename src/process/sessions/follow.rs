@@ -374,8 +374,12 @@ async fn sleep_until(at: Option<Instant>) {
 
 /// The end as the runner gave it.
 fn done(outcome: Outcome) -> Last {
-    let seen_from_outside =
-        outcome.usage.is_none() && matches!(outcome.death, Death::SandboxStopped | Death::SupervisorLost);
-    let lost = seen_from_outside.then(|| "its init ended without a word about it".to_owned());
+    let why = match outcome.death {
+        Death::SandboxStopped => Some("its sandbox was stopped"),
+        Death::SupervisorLost => Some("the supervisor of commands on this host was ended"),
+        _ => None,
+    };
+    // With a word of its init there is a result.
+    let lost = why.filter(|_| outcome.usage.is_none()).map(str::to_owned);
     Last::Done(outcome, lost)
 }

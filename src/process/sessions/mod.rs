@@ -6,6 +6,7 @@
 //! | `open` | takes over what another creel left |
 //! | `follow` | one command to its end |
 //! | `adopt` | finds a command again |
+//! | `behind` | waits until what was found again is as far as its init |
 //! | `finish` | stores an end |
 //! | `fold`, `kept` | text out of stored bytes: counted, capped, polled |
 //! | `sweep` | which finished sessions go |
@@ -19,6 +20,7 @@
 //! acknowledgement; end and notice → database → init forgets. What is not stored here is still with init.
 
 mod adopt;
+mod behind;
 mod core;
 mod entry;
 mod error;
@@ -324,10 +326,12 @@ impl Sessions {
         views
     }
 
-    /// The session that a call of this id began. Its caller is taken to be there again.
+    /// The session that a call of this id began. Its caller is taken to be there again. One that was never started is no
+    /// reason not to start it now.
     pub fn by_call(&self, call: &str) -> Option<SessionId> {
         let entries = self.inner.core.all();
-        let began = entries.iter().filter(|entry| entry.begin.call.as_deref() == Some(call));
+        let began = |entry: &&Arc<Entry>| entry.begin.call.as_deref() == Some(call) && !entry.never_started();
+        let began = entries.iter().filter(began);
         let entry = began.max_by_key(|entry| entry.started_ms)?;
         let mut state = entry.lock();
         state.claimed = true;

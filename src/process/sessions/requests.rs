@@ -86,6 +86,13 @@ impl Sessions {
         Ok(())
     }
 
+    /// As [`Self::resize`], for those who cannot wait; one that has ended needs no size.
+    pub(crate) fn restore_size(&self, id: &SessionId, (rows, cols): (u16, u16)) {
+        if let Ok(entry) = self.live(id) {
+            let _ = entry.orders.send(Order::Resize { rows, cols });
+        }
+    }
+
     /// Takes a record away: a finished one for good; a running one is ended and no longer shown.
     ///
     /// # Errors
@@ -127,6 +134,16 @@ impl Sessions {
             state.phase == Phase::Finished && !state.backgrounded
         };
         if done { self.inner.core.delete(&[entry]) } else { Ok(()) }
+    }
+
+    /// The result of a foreground session was delivered to a caller who may ask for it again: it is kept for a while.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown session.
+    pub fn delivered(&self, id: &SessionId) -> Result<(), ProcessError> {
+        self.entry(id)?.lock().delivered = true;
+        Ok(())
     }
 
     /// A conversation was reset: its finished records go, running ones stay (spec `exec.md` §5.1). How many went.

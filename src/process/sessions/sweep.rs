@@ -12,6 +12,10 @@ use crate::process::store::now_ms;
 pub const MOST_FINISHED: usize = 50;
 /// Characters of all finished sessions' aggregates that are kept at most.
 pub const MOST_CHARS: u64 = 2_000_000;
+/// Results that were delivered and are kept for a call that is made again.
+const MOST_DELIVERED: usize = 200;
+/// How long those are kept at least, in milliseconds.
+const DELIVERED_LIFE_MS: u64 = 600_000;
 /// Bounds of the time that a finished session is kept, in milliseconds.
 const LIFE_MS: std::ops::RangeInclusive<u64> = 60_000..=10_800_000;
 
@@ -24,18 +28,28 @@ struct Finished {
     chars: u64,
     /// It was in the background. A foreground command's result waits for its caller, who takes it away.
     listed: bool,
+    /// Its caller has had the result.
+    delivered: bool,
 }
 
 /// The sessions that go. The newest always stays until it is too old.
 fn doomed(mut finished: Vec<Finished>, now: u64) -> Vec<SessionId> {
     finished.sort_by(|a, b| (b.ended_ms, &b.id).cmp(&(a.ended_ms, &a.id)));
     let (mut kept, mut chars, mut gone) = (0, 0_u64, Vec::new());
+    let (mut delivered, mut delivered_chars) = (0, 0_u64);
     for one in finished {
-        let life = one.life_ms.clamp(*LIFE_MS.start(), *LIFE_MS.end());
+        let least = if one.listed { *LIFE_MS.start() } else { DELIVERED_LIFE_MS };
+        let life = one.life_ms.clamp(least, *LIFE_MS.end());
+        let room = if one.listed {
+            kept == 0 || (kept < MOST_FINISHED && chars.saturating_add(one.chars) <= MOST_CHARS)
+        } else if one.delivered {
+            delivered += 1;
+            delivered_chars = delivered_chars.saturating_add(one.chars);
+            delivered <= MOST_DELIVERED && delivered_chars <= MOST_CHARS
+        } else {
+            true
+        };
         let old = now.saturating_sub(one.ended_ms) > life;
-        let room = !one.listed
-            || kept == 0
-            || (kept < MOST_FINISHED && chars.saturating_add(one.chars) <= MOST_CHARS);
         if old || !room {
             gone.push(one.id);
         } else if one.listed {
@@ -68,11 +82,12 @@ fn look(entry: &Entry) -> Option<Finished> {
     if state.phase != Phase::Finished {
         return None;
     }
-    let ended_ms = state.end.as_ref()?.at_ms;
+    // What ended while no creel was there to tell it is kept from when one was.
+    let ended_ms = state.end.as_ref()?.at_ms.max(state.stored_ms);
     let (chars, _) = state.printed(&entry.begin);
     let chars = chars.min(u64::try_from(entry.begin.max_aggregate).unwrap_or(u64::MAX));
     let (id, life_ms, listed) = (entry.id.clone(), entry.begin.cleanup_ms, state.backgrounded);
-    Some(Finished { id, ended_ms, life_ms, chars, listed })
+    Some(Finished { id, ended_ms, life_ms, chars, listed, delivered: state.delivered })
 }
 
 fn shrink(core: &Core, mut entries: Vec<Arc<Entry>>) {
@@ -95,7 +110,14 @@ mod tests {
     use super::*;
 
     fn one(id: &str, ended_ms: u64, chars: u64) -> Finished {
-        Finished { id: SessionId(id.to_owned()), ended_ms, life_ms: 60_000, chars, listed: true }
+        Finished {
+            id: SessionId(id.to_owned()),
+            ended_ms,
+            life_ms: 60_000,
+            chars,
+            listed: true,
+            delivered: false,
+        }
     }
 
     fn gone(finished: &[Finished], now: u64) -> Vec<String> {
@@ -122,5 +144,9 @@ mod tests {
         assert_eq!(gone(&large, 10), ["b", "a"], "the newest stays, however large");
         let waiting: Vec<_> = many.iter().map(|one| Finished { listed: false, ..one.clone() }).collect();
         assert_eq!(gone(&waiting, 100), [""; 0], "results whose callers wait are not counted");
+        let delivered = |n: u64| Finished { listed: false, delivered: true, ..one(&format!("{n:03}"), n, 1) };
+        let delivered: Vec<_> = (0..203).map(delivered).collect();
+        assert_eq!(gone(&delivered, 600_000), ["002", "001", "000"], "others are, and live longer");
+        assert_eq!(gone(&delivered[202..], 600_203), ["202"]);
     }
 }

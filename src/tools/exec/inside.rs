@@ -112,10 +112,15 @@ fn look_ahead(job: &Job<'_>) -> Ahead {
 fn key(job: &Job<'_>) -> String {
     let gathered = job.gathered;
     let place = &gathered.sandbox.agent_workspace;
-    open::key(&gathered.subject, &gathered.sandbox.scope_key(&gathered.subject.session, place))
+    let scope = gathered.sandbox.scope_key(&gathered.subject.session, place);
+    open::key(gathered.config.file(), &gathered.subject, &scope)
 }
 
 async fn open(toolbox: &Toolbox, job: &Job<'_>) -> Result<Arc<Sandbox>, ToolError> {
+    // Before one that is open already is found.
+    if let Some(refused) = toolbox.base.refused() {
+        return Err(ToolError::of(refused.0));
+    }
     let subject = &job.gathered.subject;
     let options: SandboxOptions = toolbox
         .base

@@ -57,7 +57,7 @@ fn stamp(path: &Path) -> Stamped {
 
 impl OpenSandboxes {
     /// The sandbox of a session, opened or open already. Concurrent calls open it once. `key` is the scope with the
-    /// agent; `config` is the file that was read.
+    /// agent and the configuration; `config` is the file that was read.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The key of a session's sandbox: agents may have other settings for the same scope.
-pub(super) fn key(subject: &Subject, scope: &crate::session::ScopeKey) -> String {
-    format!("{}\n{scope}", subject.agent)
+/// The key of a session's sandbox: agents may have other settings for the same scope, and callers other configurations.
+pub(super) fn key(config: &Path, subject: &Subject, scope: &crate::session::ScopeKey) -> String {
+    format!("{}\n{scope}\n{}", subject.agent, config.display())
 }

@@ -11,6 +11,9 @@ use crate::process::{name, shorten};
 use crate::session::AgentId;
 use crate::shown;
 
+/// The way out where a terminal's input was ended: the text of the refusal itself is fixed.
+const AFTER_EOF: &str = "Its input was ended with eof. Kill it and start it anew to type more; to send end-of-input and \
+                         go on typing, use send-keys with C-d instead of eof.";
 /// Characters of an id that a refusal repeats.
 const MAX_ID: usize = 120;
 
@@ -66,7 +69,12 @@ impl Desk<'_> {
         if view.stdin_writable {
             Ok(view)
         } else {
-            Err(Reply::failed(format!("Session {} stdin is not writable.", told(id))))
+            let refusal = format!("Session {} stdin is not writable.", told(id));
+            Err(Reply::failed(if view.begin.tty.is_some() {
+                format!("{refusal}\n{AFTER_EOF}")
+            } else {
+                refusal
+            }))
         }
     }
 
