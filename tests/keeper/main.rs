@@ -11,6 +11,7 @@
 #![expect(clippy::disallowed_methods, reason = "what is tested here is a program")]
 
 mod deaths;
+mod gone;
 mod home;
 mod inside;
 mod people;

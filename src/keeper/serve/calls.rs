@@ -14,10 +14,12 @@ use tokio_util::task::TaskTracker;
 
 use super::Service;
 use super::connection::Reply;
+use super::delivered::Handed;
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::process::record::SessionId;
-use crate::tools::Context;
+use crate::process::sessions::Receipt;
+use crate::tools::{Context, Presence};
 
 /// Partial results that wait to be looked at.
 const PARTIALS: usize = 4;
@@ -53,6 +55,8 @@ struct Done {
     word: Result<Value, Told>,
     /// What is kept of its command until this has reached a caller.
     kept: Option<SessionId>,
+    /// Output that was taken for it.
+    receipts: Vec<Receipt>,
 }
 
 /// One call.
@@ -63,6 +67,8 @@ struct Call {
     done: watch::Sender<Option<Done>>,
     waiting: AtomicUsize,
     changed: Notify,
+    /// The same number, for the tool.
+    present: watch::Sender<usize>,
     cancel: CancellationToken,
 }
 
@@ -110,6 +116,7 @@ impl Calls {
                 if let Some(id) = done.kept {
                     let _ = reply.forgets.set(id);
                 }
+                let _ = reply.hands.set(Handed(done.receipts));
                 return done.word;
             }
             tokio::select! {
@@ -150,6 +157,7 @@ impl Calls {
             done: watch::channel(None).0,
             waiting: AtomicUsize::new(0),
             changed: Notify::new(),
+            present: watch::Sender::new(0),
             cancel: CancellationToken::new(),
         });
         let waits = Waits::begin(&call);
@@ -171,7 +179,8 @@ impl Calls {
 /// Sees a call to its end, and its result to its caller.
 async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) {
     let (sender, mut partials) = mpsc::channel(PARTIALS);
-    let Asked { tool, args, context } = asked;
+    let Asked { tool, args, mut context } = asked;
+    context.presence = Presence::of(call.present.subscribe());
     let mut work = service.call(&tool, args, &context, sender, call.cancel.clone());
     let result = loop {
         tokio::select! {
@@ -188,8 +197,9 @@ async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) 
                 KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()
             }),
             kept: result.kept,
+            receipts: result.receipts,
         },
-        Err(error) => Done { word: Err(Told::from(error)), kept: None },
+        Err(error) => Done { word: Err(Told::from(error)), kept: None, receipts: Vec::new() },
     };
     call.done.send_replace(Some(done));
 }
@@ -198,6 +208,10 @@ async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) 
 async fn keep(call: &Call, grace: Duration, kept: &AtomicUsize) {
     if call.waiting.load(Ordering::Acquire) > 0 || call.cancel.is_cancelled() {
         return;
+    }
+    // Another call may be the one that brings it.
+    if let Some(done) = call.done.borrow().as_ref() {
+        done.receipts.iter().for_each(Receipt::withdraw);
     }
     if kept.fetch_add(1, Ordering::AcqRel) < KEPT {
         call.deserted(grace).await;
@@ -241,6 +255,7 @@ struct Waits(Arc<Call>);
 impl Waits {
     fn begin(call: &Arc<Call>) -> Self {
         call.waiting.fetch_add(1, Ordering::AcqRel);
+        call.present.send_modify(|count| *count += 1);
         call.changed.notify_waiters();
         Self(Arc::clone(call))
     }
@@ -249,6 +264,7 @@ impl Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.0.present.send_modify(|count| *count = count.saturating_sub(1));
         self.0.changed.notify_waiters();
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct State {
     pub(super) confirmed: bool,
     /// Its command has ended, its end is being stored.
     pub(super) finalizing: bool,
+    /// It was forgotten, because its command was never started.
+    pub(super) never_ran: bool,
     /// It was removed while it ran.
     pub(super) hidden: bool,
     /// Somebody asked for its end.
@@ -100,6 +102,7 @@ impl Entry {
             backgrounded: false,
             confirmed: false,
             finalizing: false,
+            never_ran: false,
             hidden: false,
             requested: false,
             deserted: false,
@@ -174,6 +177,12 @@ impl Entry {
     /// It has ended and its result is stored.
     pub(super) fn is_finished(&self) -> bool {
         self.lock().phase == Phase::Finished
+    }
+
+    /// Why it is not in the table any more.
+    pub(super) fn missing(&self) -> ProcessError {
+        let id = self.id.clone();
+        if self.lock().never_ran { ProcessError::NeverRan { id } } else { ProcessError::Unknown { id } }
     }
 
     /// A complete and consistent copy.

@@ -10,6 +10,7 @@ pub(super) use crate::process::store::now_ms;
 use crate::process::{name, shorten};
 use crate::session::AgentId;
 use crate::shown;
+use crate::tools::Presence;
 
 /// Characters of an id that a refusal repeats.
 const MAX_ID: usize = 120;
@@ -23,6 +24,8 @@ pub(super) struct Desk<'a> {
     pub(super) agent: AgentId,
     /// The caller's id of the call.
     pub(super) call: Option<&'a str>,
+    /// Whether the caller is there.
+    pub(super) presence: &'a Presence,
     pub(super) cancel: CancellationToken,
 }
 
