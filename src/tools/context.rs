@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::presence::Presence;
+
 /// The call's surroundings as the agent host knows them. Everything is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -44,6 +46,9 @@ pub struct Context {
     pub exec: Option<String>,
     /// Variables that plugins resolved for this call.
     pub plugin_env: std::collections::BTreeMap<String, String>,
+    /// Whether the caller is still there; whoever carries the call knows.
+    #[serde(skip)]
+    pub presence: Presence,
 }
 
 /// A sender as channels know them.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`args`] | the arguments as they come, repaired and checked |
 //! | [`context`] | who calls, from where |
+//! | [`presence`] | whether somebody waits for a call |
 //! | [`result`] | what a call gives back |
 //! | [`exec`] | run a command |
 //! | [`process`] | look at, feed and end commands in the background |
@@ -11,6 +12,7 @@
 pub mod args;
 pub mod context;
 pub mod exec;
+pub mod presence;
 pub mod process;
 pub mod result;
 
@@ -22,6 +24,7 @@ use crate::client::SandboxOptions;
 use crate::process::sessions::Sessions;
 use crate::state::StateDir;
 pub use context::Context;
+pub use presence::Presence;
 pub use result::{ToolError, ToolResult};
 
 /// Everything that calls need. One for each keeper or gateway; clones share it.
@@ -54,11 +57,28 @@ impl Toolbox {
         partial: Option<tokio::sync::mpsc::Sender<ToolResult>>,
         cancel: CancellationToken,
     ) -> Result<ToolResult, ToolError> {
+        let result = Box::pin(self.carry(tool, params, context, partial, cancel)).await;
+        result.map(ToolResult::delivered)
+    }
+
+    /// The same for whoever carries the result on, and says himself when it was delivered.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::call`].
+    pub(crate) async fn carry(
+        &self,
+        tool: &str,
+        params: serde_json::Value,
+        context: &Context,
+        partial: Option<tokio::sync::mpsc::Sender<ToolResult>>,
+        cancel: CancellationToken,
+    ) -> Result<ToolResult, ToolError> {
         match tool {
             "exec" | "bash" => Box::pin(exec::call(self, params, context, partial, cancel)).await,
             "process" => {
                 let context = exec::process_context(self, context).await?;
-                process::call(&self.sessions, &self.polls, params, &context, cancel).await
+                process::carry(&self.sessions, &self.polls, params, &context, cancel).await
             }
             other => Err(ToolError::unknown(other)),
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::error::{Diagnose, Report};
 use crate::process::record::SessionId;
+use crate::process::sessions::Receipt;
 
 /// One block of content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,12 +29,24 @@ pub struct ToolResult {
     /// result forgets it once the caller has it.
     #[serde(skip)]
     pub kept: Option<SessionId>,
+    /// Output that a poll took: whoever carries the result says when the caller has it.
+    #[serde(skip)]
+    pub receipts: Vec<Receipt>,
 }
 
 impl ToolResult {
     /// A text and data.
     pub fn new(text: impl Into<String>, details: Value) -> Self {
-        Self { content: vec![Content::Text { text: text.into() }], details, kept: None }
+        Self { content: vec![Content::Text { text: text.into() }], details, kept: None, receipts: Vec::new() }
+    }
+
+    /// The same, in the hands of its caller.
+    #[must_use]
+    pub fn delivered(mut self) -> Self {
+        for receipt in self.receipts.drain(..) {
+            receipt.delivered();
+        }
+        self
     }
 
     /// The text of all blocks.

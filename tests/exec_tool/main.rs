@@ -12,3 +12,4 @@ mod host;
 mod lab;
 mod policy;
 mod sandbox;
+mod slow;

@@ -12,6 +12,7 @@
 
 mod callers;
 mod deaths;
+mod gone;
 mod home;
 mod inside;
 mod people;

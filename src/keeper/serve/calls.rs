@@ -15,9 +15,11 @@ use tokio_util::task::TaskTracker;
 
 use super::Service;
 use super::connection::{Delivered, Reply};
+use super::delivered::Handed;
 use crate::keeper::error::Told;
 use crate::keeper::{Caller, KeeperError, OWN_IDS};
-use crate::tools::Context;
+use crate::process::sessions::Receipt;
+use crate::tools::{Context, Presence};
 
 /// Partial results that wait to be looked at.
 const PARTIALS: usize = 4;
@@ -58,6 +60,8 @@ struct Done {
     word: Result<Value, Told>,
     /// What is kept of its command until this has reached a caller.
     kept: Option<Delivered>,
+    /// Output that was taken for it.
+    receipts: Vec<Receipt>,
 }
 
 /// One call.
@@ -68,6 +72,8 @@ struct Call {
     done: watch::Sender<Option<Done>>,
     waiting: AtomicUsize,
     changed: Notify,
+    /// The same number, for the tool.
+    present: watch::Sender<usize>,
     cancel: CancellationToken,
 }
 
@@ -115,6 +121,7 @@ impl Calls {
                 if let Some(delivered) = done.kept {
                     let _ = reply.delivers.set(delivered);
                 }
+                let _ = reply.hands.set(Handed(done.receipts));
                 return done.word;
             }
             tokio::select! {
@@ -155,6 +162,7 @@ impl Calls {
             done: watch::channel(None).0,
             waiting: AtomicUsize::new(0),
             changed: Notify::new(),
+            present: watch::Sender::new(0),
             cancel: CancellationToken::new(),
         });
         let waits = Waits::begin(&call);
@@ -176,7 +184,8 @@ impl Calls {
 /// Sees a call to its end, and its result to its caller.
 async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) {
     let (sender, mut partials) = mpsc::channel(PARTIALS);
-    let Asked { tool, args, context, config, engine } = asked;
+    let Asked { tool, args, mut context, config, engine } = asked;
+    context.presence = Presence::of(call.present.subscribe());
     let meant = service.meant_by(&Caller { config, engine });
     let service = meant.as_deref().unwrap_or(service);
     let mut work = service.call(&tool, args, &context, sender, call.cancel.clone());
@@ -195,8 +204,9 @@ async fn run(service: &dyn Service, asked: Asked, call: &Call, grace: Duration) 
                 KeeperError::Malformed(format!("the result has no JSON form: {error}")).into()
             }),
             kept: result.kept.map(|id| Delivered { id, named: named(context.call_id.as_deref()) }),
+            receipts: result.receipts,
         },
-        Err(error) => Done { word: Err(Told::from(error)), kept: None },
+        Err(error) => Done { word: Err(Told::from(error)), kept: None, receipts: Vec::new() },
     };
     call.done.send_replace(Some(done));
 }
@@ -210,6 +220,10 @@ fn named(id: Option<&str>) -> bool {
 async fn keep(call: &Call, grace: Duration, kept: &AtomicUsize) {
     if call.waiting.load(Ordering::Acquire) > 0 || call.cancel.is_cancelled() {
         return;
+    }
+    // Another call may be the one that brings it.
+    if let Some(done) = call.done.borrow().as_ref() {
+        done.receipts.iter().for_each(Receipt::withdraw);
     }
     if kept.fetch_add(1, Ordering::AcqRel) < KEPT {
         call.deserted(grace).await;
@@ -253,6 +267,7 @@ struct Waits(Arc<Call>);
 impl Waits {
     fn begin(call: &Arc<Call>) -> Self {
         call.waiting.fetch_add(1, Ordering::AcqRel);
+        call.present.send_modify(|count| *count += 1);
         call.changed.notify_waiters();
         Self(Arc::clone(call))
     }
@@ -261,6 +276,7 @@ impl Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.0.present.send_modify(|count| *count = count.saturating_sub(1));
         self.0.changed.notify_waiters();
     }
 }

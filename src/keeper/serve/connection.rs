@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::delivered::Handed;
 use super::{CONNECTIONS, REQUESTS, Shared, delivered, methods};
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
@@ -53,6 +54,8 @@ pub(super) struct Reply {
     pub(super) cancelled: CancellationToken,
     /// Whose result was delivered once the last word was written.
     pub(super) delivers: Arc<OnceLock<Delivered>>,
+    /// Output that the last word brings.
+    pub(super) hands: Arc<OnceLock<Handed>>,
 }
 
 impl Reply {
@@ -147,6 +150,7 @@ impl Talk<'_> {
             lines: self.lines.clone(),
             cancelled: cancelled.clone(),
             delivers: Arc::default(),
+            hands: Arc::default(),
         };
         if request.method == "cancel" {
             let named = request.params.get("id").map(Value::to_string).unwrap_or_default();

@@ -7,11 +7,26 @@ use super::Shared;
 use super::connection::{Delivered, Reply};
 use crate::keeper::error::Told;
 use crate::keeper::message::Request;
+use crate::process::sessions::Receipt;
+
+/// Output on its way to one caller. What did not arrive is for the next poll (spec `exec.md` §7.5).
+#[derive(Debug)]
+pub(super) struct Handed(pub(super) Vec<Receipt>);
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        // Nothing happens to what was delivered.
+        self.0.iter().for_each(Receipt::withdraw);
+    }
+}
 
 /// Does it.
 pub(super) fn after(shared: &Shared, method: &str, told: Option<&str>, reply: &Reply) {
     if method == "keeper.stop" {
         shared.stop.cancel();
+    }
+    if let Some(handed) = reply.hands.get() {
+        handed.0.iter().for_each(Receipt::delivered);
     }
     let Some(sessions) = shared.service.sessions() else { return };
     // Another caller of the same call may have had it first.

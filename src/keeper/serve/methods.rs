@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::connection::Reply;
+use super::delivered::Handed;
 use super::{Row, Shared, attach, events};
 use crate::error::Diagnose;
 use crate::keeper::KeeperError;
@@ -52,7 +53,10 @@ pub(super) async fn answer(
             let Act { agent, args } = read(method, params)?;
             let context = Context { agent: Some(agent), ..Context::default() };
             let done = shared.service.act(args, &context, reply.cancelled.clone()).await;
-            Ok(json!(done.map_err(Told::from)?))
+            let result = done.map_err(Told::from)?;
+            let answer = json!(result);
+            let _ = reply.hands.set(Handed(result.receipts));
+            Ok(answer)
         }
         "process.attach" => attach::run(sessions(shared)?, read(method, params)?, reply).await,
         "process.input" => input(sessions(shared)?, read(method, params)?).await,

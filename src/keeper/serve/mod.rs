@@ -91,7 +91,7 @@ impl Service for Toolbox {
         partial: mpsc::Sender<ToolResult>,
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(self.call(tool, params, context, Some(partial), cancel))
+        Box::pin(self.carry(tool, params, context, Some(partial), cancel))
     }
 
     fn act<'a>(
@@ -100,7 +100,7 @@ impl Service for Toolbox {
         context: &'a Context,
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(crate::tools::process::call(&self.sessions, &self.polls, params, context, cancel))
+        Box::pin(crate::tools::process::carry(&self.sessions, &self.polls, params, context, cancel))
     }
 
     fn meant_by(&self, caller: &Caller) -> Option<Arc<dyn Service>> {

@@ -51,6 +51,8 @@ pub(super) struct State {
     pub(super) confirmed: bool,
     /// Its command has ended, its end is being stored.
     pub(super) finalizing: bool,
+    /// It was forgotten, because its command was never started.
+    pub(super) never_ran: bool,
     /// It was removed while it ran.
     pub(super) hidden: bool,
     /// Somebody asked for its end.
@@ -109,6 +111,7 @@ impl Entry {
             backgrounded: false,
             confirmed: false,
             finalizing: false,
+            never_ran: false,
             hidden: false,
             requested: false,
             deserted: false,
@@ -193,6 +196,12 @@ impl Entry {
     /// It has ended without ever having run.
     pub(super) fn never_started(&self) -> bool {
         self.lock().end.as_ref().is_some_and(|end| end.outcome.death == Death::NotStarted)
+    }
+
+    /// Why it is not in the table any more.
+    pub(super) fn missing(&self) -> ProcessError {
+        let id = self.id.clone();
+        if self.lock().never_ran { ProcessError::NeverRan { id } } else { ProcessError::Unknown { id } }
     }
 
     /// A complete and consistent copy.

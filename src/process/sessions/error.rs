@@ -24,6 +24,12 @@ pub enum ProcessError {
         /// As it was asked for.
         id: SessionId,
     },
+    /// The creel that recorded it died before its command was started.
+    #[error("the command of session {id} was never started")]
+    NeverRan {
+        /// The session.
+        id: SessionId,
+    },
     /// It has ended.
     #[error("session {id} has ended")]
     Ended {
@@ -117,6 +123,11 @@ impl Diagnose for ProcessError {
                 "CRL-PROC-008",
                 "built-in: a command is reached over its init",
                 "call again; creel keeps trying, and its limits hold meanwhile",
+            ),
+            Self::NeverRan { .. } => (
+                "CRL-PROC-010",
+                "built-in: a session is recorded before its command is started",
+                "call exec again: the command did not run",
             ),
             Self::Random { .. } => (
                 "CRL-PROC-009",

@@ -128,6 +128,8 @@ fn stored_bytes(spool: &crate::process::spool::Spool) -> [u64; 2] {
 /// A session whose command never ran, as its init says: nobody was told of it, so nothing is kept.
 pub(super) fn never_ran(core: &Core, entry: &Arc<Entry>) {
     tracing::debug!(session = %entry.id, "its command was never started");
+    // Whoever waits for it learns that before it is gone.
+    entry.lock().never_ran = true;
     if let Err(error) = core.delete(std::slice::from_ref(entry)) {
         tracing::warn!(session = %entry.id, %error, "a session that never ran cannot be forgotten");
     }

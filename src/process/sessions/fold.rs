@@ -50,6 +50,13 @@ struct Point {
     ended: bool,
 }
 
+/// Where the polls of a session stand.
+#[derive(Debug, Clone)]
+pub(super) struct Position {
+    drained: Point,
+    pending: [u64; 2],
+}
+
 impl Fold {
     /// Nothing was read yet; output before `drained` was polled by another creel.
     pub(super) fn new(cap: usize, terminal: bool, drained: u64, overflowed: bool) -> Self {
@@ -154,6 +161,33 @@ impl Fold {
         Ok(Aggregated { text, truncated: dropped || skip > 0 || spool.first() > 0 })
     }
 
+    /// Where the polls stand now.
+    pub(super) fn position(&self) -> Position {
+        Position { drained: self.drained.clone(), pending: self.pending }
+    }
+
+    /// What was taken since `before` is pending again. False where it is already.
+    pub(super) fn give_back(&mut self, before: &Position) -> bool {
+        let later = self.drained.is_after(&before.drained);
+        if later {
+            self.drained = before.drained.clone();
+            for (pending, more) in self.pending.iter_mut().zip(before.pending) {
+                *pending += more;
+            }
+        }
+        later
+    }
+
+    /// What was given back has arrived after all.
+    pub(super) fn advance(&mut self, before: &Position, after: &Position) {
+        if after.drained.is_after(&self.drained) {
+            self.drained = after.drained.clone();
+            for (pending, less) in self.pending.iter_mut().zip(before.pending) {
+                *pending = pending.saturating_sub(less);
+            }
+        }
+    }
+
     /// Takes what is pending; call [`Self::catch_up`] before.
     pub(super) fn drain(&mut self, spool: &Spool, ended: bool) -> Result<Drained, SpoolError> {
         let cap = usize::try_from(self.cap).unwrap_or(usize::MAX);
@@ -182,6 +216,12 @@ impl Fold {
     }
 }
 
+impl Point {
+    fn is_after(&self, other: &Self) -> bool {
+        (self.at, self.ended) > (other.at, other.ended)
+    }
+}
+
 fn of<T>(pair: &mut [T; 2], stream: Stream) -> &mut T {
     let [out, err] = pair;
     if stream == Stream::Stderr { err } else { out }
@@ -189,4 +229,37 @@ fn of<T>(pair: &mut [T; 2], stream: Stream) -> &mut T {
 
 fn count(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::spool::Budget;
+
+    #[test]
+    fn what_did_not_arrive_is_pending_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spool = Spool::fresh(dir.path().join("c"), &Budget::default());
+        let mut fold = Fold::new(100, false, 0, false);
+        let take = |fold: &mut Fold, spool: &Spool| {
+            fold.catch_up(spool).unwrap();
+            let before = fold.position();
+            let text = fold.drain(spool, false).unwrap().text;
+            (text, before, fold.position())
+        };
+        spool.append(Stream::Stdout, 0, b"one ").unwrap();
+        let (text, before, after) = take(&mut fold, &spool);
+        assert_eq!(text, "one ");
+        assert!(fold.give_back(&before) && !fold.give_back(&before));
+        assert!(fold.is_pending());
+        assert_eq!((fold.drained(), fold.pending), (0, [4, 0]));
+        // It arrived after all.
+        fold.advance(&before, &after);
+        assert!(!fold.is_pending());
+        assert_eq!(take(&mut fold, &spool).0, "");
+        // What came in between is not lost with an older one.
+        assert!(fold.give_back(&before));
+        spool.append(Stream::Stderr, 4, b"two").unwrap();
+        assert_eq!(take(&mut fold, &spool).0, "one two");
+    }
 }

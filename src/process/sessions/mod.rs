@@ -9,6 +9,7 @@
 //! | `behind` | waits until what was found again is as far as its init |
 //! | `finish` | stores an end |
 //! | `fold`, `kept` | text out of stored bytes: counted, capped, polled |
+//! | [`Receipt`] | what a poll took, until its caller has it |
 //! | `sweep` | which finished sessions go |
 //! | `input` | input that may have to be sent again; pure |
 //! | `name` | names of sessions; pure |
@@ -34,6 +35,7 @@ mod name;
 mod open;
 mod query;
 pub mod reach;
+mod receipt;
 mod requests;
 mod sweep;
 
@@ -56,6 +58,8 @@ use crate::state::StateDir;
 use crate::wire::{CommandId, Stream};
 
 pub use error::ProcessError;
+pub(crate) use receipt::Fate;
+pub use receipt::Receipt;
 pub use sweep::{MOST_CHARS, MOST_FINISHED};
 
 /// Finds the init of a place again, after a restart. Connections to one container are shared.
@@ -283,7 +287,8 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// For an unknown session, or one that is removed meanwhile.
+    /// For an unknown session, or one that is removed meanwhile; [`ProcessError::NeverRan`] where its command was never
+    /// started.
     pub async fn ended(&self, id: &SessionId, within: Option<Duration>) -> Result<View, ProcessError> {
         let entry = self.entry(id)?;
         let until = within.and_then(|within| Instant::now().checked_add(within));
@@ -293,7 +298,9 @@ impl Sessions {
             if entry.is_finished() {
                 return Ok(entry.view());
             }
-            self.entry(id)?;
+            if self.inner.core.get(id).is_none() {
+                return Err(entry.missing());
+            }
             let changed = changes.changed();
             match until {
                 None => drop(changed.await),
@@ -368,23 +375,33 @@ impl Sessions {
         Ok(state.fold.tail(&state.spool, chars, ended)?)
     }
 
-    /// Takes what is pending. Should creel die before the caller has passed it on, the next poll may take it again.
+    /// Takes what is pending; with the return the caller has it.
     ///
     /// # Errors
     ///
     /// For an unknown session, or when its output cannot be read.
     pub fn drain(&self, id: &SessionId) -> Result<Drained, ProcessError> {
+        let (drained, receipt) = self.take(id)?;
+        receipt.delivered();
+        Ok(drained)
+    }
+
+    /// Takes what is pending, for a caller who does not have it before the receipt says so.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::drain`].
+    pub fn take(&self, id: &SessionId) -> Result<(Drained, Receipt), ProcessError> {
         let entry = self.entry(id)?;
         entry.look();
         let mut guard = entry.lock();
         let state = &mut *guard;
         state.fold.catch_up(&state.spool)?;
-        let before = state.fold.drained();
+        let before = state.fold.position();
         let drained = state.fold.drain(&state.spool, state.phase == Phase::Finished)?;
-        if state.fold.drained() != before {
-            self.inner.core.store.note_drained(id, state.fold.drained(), state.fold.overflowed());
-        }
-        Ok(drained)
+        let after = state.fold.position();
+        drop(guard);
+        Ok((drained, Receipt::new(&self.inner.core, &entry, before, after)))
     }
 
     /// Whether something waits for a poll.

@@ -6,9 +6,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::entry::{Entry, Order};
+use super::finish::lost_outcome;
 use super::insist::insist;
 use super::{ProcessError, Sessions};
-use crate::process::record::{Phase, SessionId};
+use crate::process::record::{End, Phase, SessionId, View};
+use crate::process::store::now_ms;
+use crate::runner::{Death, Outcome};
 
 /// How long a request to write may wait: for a program that does not read, or an init that is being found again.
 const WRITE_WITHIN: Duration = Duration::from_secs(15);
@@ -72,6 +75,23 @@ impl Sessions {
         let _ = entry.orders.send(Order::Kill);
         insist(entry, Duration::ZERO);
         entry.touch();
+    }
+
+    /// Gives a command up whose time limit passed without a word of its init: it is ended as soon as that can be, and is no
+    /// longer shown. The session as if the limit had ended it.
+    ///
+    /// # Errors
+    ///
+    /// For a session that is unknown or over.
+    pub fn give_up(&self, id: &SessionId) -> Result<View, ProcessError> {
+        let entry = self.live(id)?;
+        let mut view = entry.view();
+        let at_ms = now_ms();
+        let wall = Duration::from_millis(at_ms.saturating_sub(entry.started_ms));
+        let outcome = Outcome { wall, ..lost_outcome(&entry, Death::Timeout) };
+        view.end = Some(End { outcome, at_ms, requested: false, lost: None });
+        self.end(&entry, true);
+        Ok(view)
     }
 
     /// Gives the terminal a new size.

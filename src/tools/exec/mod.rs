@@ -112,14 +112,21 @@ impl Run<'_> {
             let started = self.start(&mut around, None).await?;
             return self.answer(started, &around).await;
         };
-        // Of two calls with one id the second finds what the first has begun.
-        let turn = self.toolbox.open.turn(&call).await;
-        let started = match self.toolbox.sessions.by_call(&call) {
-            Some(id) => Started::Session(id),
-            None => self.start(&mut around, Some(call)).await?,
-        };
-        drop(turn);
-        self.answer(started, &around).await
+        loop {
+            // Of two calls with one id the second finds what the first has begun.
+            let turn = self.toolbox.open.turn(&call).await;
+            let Some(id) = self.toolbox.sessions.by_call(&call) else {
+                let started = self.start(&mut around, Some(call)).await?;
+                drop(turn);
+                return self.answer(started, &around).await;
+            };
+            drop(turn);
+            match self.wait(&id, &around).stand(self.window()).await? {
+                // A keeper was killed before it had started the command.
+                Stood::NeverRan(_) => {}
+                stood => return self.told(stood, &around).await,
+            }
+        }
     }
 
     fn around(&self) -> Around {
@@ -149,7 +156,7 @@ impl Run<'_> {
         let started = self.start_with(around, call.clone(), terminal).await?;
         let Started::Session(id) = &started else { return Ok(started) };
         // The window begins with the process, and a result can name it.
-        let view = self.wait(id, around).started().await;
+        let view = self.wait(id, around).started(self.in_background()).await;
         let Some(reason) = view.filter(|_| terminal).and_then(|view| no_terminal(&view)) else {
             return Ok(started);
         };
@@ -216,6 +223,7 @@ impl Run<'_> {
             around,
             partial: self.partial.as_ref(),
             cancel: &self.cancel,
+            presence: &self.context.presence,
         }
     }
 
@@ -225,13 +233,22 @@ impl Run<'_> {
             Started::Session(id) => id,
             Started::Not(result) => return Ok(result),
         };
-        let sessions = &self.toolbox.sessions;
-        match self.wait(&id, around).stand(self.window()).await? {
+        let stood = self.wait(&id, around).stand(self.window()).await?;
+        self.told(stood, around).await
+    }
+
+    async fn told(&self, stood: Stood, around: &Around) -> Result<ToolResult, ToolError> {
+        match stood {
             Stood::Background(view) => {
-                let tail = sessions.tail(&id, TAIL).unwrap_or_default();
+                let tail = self.toolbox.sessions.tail(&view.id, TAIL).unwrap_or_default();
                 Ok(around.background(&view, &tail))
             }
             Stood::Ended(view) => self.ended(&view, around).await,
+            Stood::Overdue(view) => {
+                let output = self.toolbox.sessions.aggregate(&view.id).map_err(|error| thrown(&error))?;
+                around.finished(&view, output).ok_or_else(|| ExecError::Aborted.into())
+            }
+            Stood::NeverRan(error) => Err(error),
         }
     }
 

@@ -10,7 +10,8 @@ use super::error::{ExecError, thrown};
 use super::shape::Around;
 use crate::process::record::{SessionId, View};
 use crate::process::sessions::{ProcessError, Sessions};
-use crate::tools::{ToolError, ToolResult};
+use crate::process::store::now_ms;
+use crate::tools::{Presence, ToolError, ToolResult};
 
 /// Characters of the tail in results.
 pub(super) const TAIL: usize = 2000;
@@ -20,7 +21,7 @@ const UPDATE: usize = 8192;
 const UPDATE_PAUSE: Duration = Duration::from_millis(100);
 /// How long the end of a command is awaited that was asked to end, beyond its grace.
 const END_WITHIN: Duration = Duration::from_secs(10);
-/// How long the process is awaited before a result names it.
+/// How long the process is awaited before a result names it that is wanted at once.
 const STARTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a call's waiting ended.
@@ -28,8 +29,12 @@ const STARTED_WITHIN: Duration = Duration::from_secs(5);
 pub(super) enum Stood {
     /// The command has ended.
     Ended(Box<View>),
+    /// Its limit passed without a word of its init; it is ended as soon as it can be.
+    Overdue(Box<View>),
     /// It goes on in the background.
     Background(Box<View>),
+    /// It was recorded and never started: the creel that would have died before.
+    NeverRan(ToolError),
 }
 
 /// A call that waits.
@@ -39,16 +44,33 @@ pub(super) struct Wait<'a> {
     pub(super) around: &'a Around,
     pub(super) partial: Option<&'a mpsc::Sender<ToolResult>>,
     pub(super) cancel: &'a CancellationToken,
+    pub(super) presence: &'a Presence,
 }
 
 impl Wait<'_> {
     /// Waits for the end, at most `window`; then the command goes on by itself. Without a window it is waited for.
     pub(super) async fn stand(&self, window: Option<Duration>) -> Result<Stood, ToolError> {
+        // The window begins with the process.
+        let _ = self.started(window == Some(Duration::ZERO)).await;
+        if self.is_late()
+            && !self.cancel.is_cancelled()
+            && let Ok(view) = self.sessions.give_up(self.id)
+        {
+            return Ok(Stood::Overdue(Box::new(view)));
+        }
         let view = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(self.abort().await),
-            view = self.sessions.ended(self.id, window) => view.map_err(|error| thrown(&error))?,
+            view = self.ended(window) => match view {
+                Ok(view) => view,
+                Err(error @ ProcessError::NeverRan { .. }) => return Ok(Stood::NeverRan(thrown(&error))),
+                Err(error) => return Err(thrown(&error)),
+            },
             never = self.updates() => match never {},
+            () = self.overrun() => match self.sessions.give_up(self.id) {
+                Ok(view) => return Ok(Stood::Overdue(Box::new(view))),
+                Err(_) => self.sessions.ended(self.id, None).await.map_err(|error| thrown(&error))?,
+            },
         };
         if view.end.is_some() {
             return Ok(Stood::Ended(Box::new(view)));
@@ -62,8 +84,44 @@ impl Wait<'_> {
         Ok(Stood::Ended(Box::new(ended)))
     }
 
-    /// Waits until the process exists or has ended, so that the window begins with it and a result can name it.
-    pub(super) async fn started(&self) -> Option<View> {
+    /// Waits for the end, at most `window`. Beyond it while nobody waits: whoever is gone would not learn the name of what
+    /// goes on, and the call is soon cancelled.
+    async fn ended(&self, window: Option<Duration>) -> Result<View, ProcessError> {
+        let view = self.sessions.ended(self.id, window).await?;
+        if view.end.is_some() || self.presence.is_here() {
+            return Ok(view);
+        }
+        tokio::select! {
+            ended = self.sessions.ended(self.id, None) => ended,
+            () = self.presence.here() => Ok(view),
+        }
+    }
+
+    /// What is left of the time limit, which covers a slow start; `None` without one.
+    fn left(&self) -> Option<Duration> {
+        let view = self.sessions.view(self.id)?;
+        let gone = now_ms().saturating_sub(view.started_at_ms);
+        view.begin.timeout_ms.map(|limit| Duration::from_millis(limit.saturating_sub(gone)))
+    }
+
+    /// The limit passed before the process existed.
+    fn is_late(&self) -> bool {
+        let waits = |view: View| view.pid.is_none() && view.end.is_none();
+        self.left() == Some(Duration::ZERO) && self.sessions.view(self.id).is_some_and(waits)
+    }
+
+    /// Returns when init should long have ended the command at its limit, and did not.
+    async fn overrun(&self) {
+        let Some(left) = self.left() else { return std::future::pending().await };
+        let grace = self.sessions.view(self.id).map_or(0, |view| view.begin.grace_ms);
+        tokio::time::sleep(left + Duration::from_millis(grace) + END_WITHIN).await;
+    }
+
+    /// Waits until the process exists or has ended, so that the window begins with it and a result can name it; no longer
+    /// than the time limit, and only a moment where the result is wanted `soon`.
+    pub(super) async fn started(&self, soon: bool) -> Option<View> {
+        let within =
+            self.left().unwrap_or(Duration::MAX).min(if soon { STARTED_WITHIN } else { Duration::MAX });
         let up = async {
             let mut changes = self.sessions.watch(self.id)?;
             loop {
@@ -77,7 +135,7 @@ impl Wait<'_> {
         };
         tokio::select! {
             () = self.cancel.cancelled() => None,
-            view = tokio::time::timeout(STARTED_WITHIN, up) => view.ok().flatten(),
+            view = tokio::time::timeout(within, up) => view.ok().flatten(),
         }
     }
 

@@ -10,6 +10,7 @@ pub(super) use crate::process::store::now_ms;
 use crate::process::{name, shorten};
 use crate::session::AgentId;
 use crate::shown;
+use crate::tools::Presence;
 
 /// The way out where a terminal's input was ended: the text of the refusal itself is fixed.
 const AFTER_EOF: &str = "Its input was ended with eof. Kill it and start it anew to type more; to send end-of-input and \
@@ -26,6 +27,8 @@ pub(super) struct Desk<'a> {
     pub(super) agent: AgentId,
     /// The caller's id of the call.
     pub(super) call: Option<&'a str>,
+    /// Whether the caller is there.
+    pub(super) presence: &'a Presence,
     pub(super) cancel: CancellationToken,
 }
 

@@ -70,9 +70,25 @@ pub async fn call(
     context: &Context,
     cancel: CancellationToken,
 ) -> Result<ToolResult, ToolError> {
+    carry(sessions, polls, params, context, cancel).await.map(ToolResult::delivered)
+}
+
+/// The same for whoever carries the result on, and says himself when it was delivered.
+///
+/// # Errors
+///
+/// As for [`call`].
+pub(crate) async fn carry(
+    sessions: &Sessions,
+    polls: &Polls,
+    params: Value,
+    context: &Context,
+    cancel: CancellationToken,
+) -> Result<ToolResult, ToolError> {
     let params: Params = args::parse("process", params)?;
     let agent = scope(context).map_err(|error| ToolError::of(error.report()))?;
-    let desk = Desk { sessions, polls, agent, call: context.call_id.as_deref(), cancel };
+    let (call, presence) = (context.call_id.as_deref(), &context.presence);
+    let desk = Desk { sessions, polls, agent, call, presence, cancel };
     Ok(run(&desk, params).await.unwrap_or_else(|refusal| refusal).into())
 }
 

@@ -25,6 +25,11 @@ pub(super) async fn run(desk: &Desk<'_>, id: &SessionId, params: &Params) -> Res
         taken
     } else {
         await_news(desk, id, params.timeout).await;
+        // Nothing is taken for somebody who is gone.
+        tokio::select! {
+            () = desk.presence.here() => {}
+            () = desk.cancel.cancelled() => {}
+        }
         if desk.cancel.is_cancelled() {
             return Err(Reply::failed("The call was cancelled; no output was taken."));
         }
@@ -34,14 +39,14 @@ pub(super) async fn run(desk: &Desk<'_>, id: &SessionId, params: &Params) -> Res
     // tells the end.
     let view = desk.any(id)?;
     let rest = if desk::over(&view) { take_rest(desk, id)? } else { Taken::default() };
-    let taken = taken.and(&rest);
+    let taken = taken.and(rest);
     desk.polls.keep(id, desk.call, &taken);
-    Ok(answer(desk, &view, &taken))
+    Ok(answer(desk, &view, &taken).taking(taken.receipts))
 }
 
 fn take(desk: &Desk<'_>, id: &SessionId) -> Result<Taken, Reply> {
-    let drained = desk.sessions.drain(id).map_err(|error| desk::trouble("read", id, &error))?;
-    Ok(Taken { text: drained.text, dropped: drained.dropped })
+    let (drained, receipt) = desk.sessions.take(id).map_err(|error| desk::trouble("read", id, &error))?;
+    Ok(Taken { text: drained.text, dropped: drained.dropped, receipts: vec![receipt] })
 }
 
 fn take_rest(desk: &Desk<'_>, id: &SessionId) -> Result<Taken, Reply> {

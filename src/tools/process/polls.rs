@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::process::record::SessionId;
 use crate::process::said::IdleThreshold;
+use crate::process::sessions::{Fate, Receipt};
 
 /// Sessions that are remembered. Beyond them, those that a table no longer knows are forgotten.
 const MANY: usize = 256;
@@ -29,7 +30,16 @@ struct Memory {
     /// Polls in a row that brought nothing; `None` before the first poll.
     empty: Option<usize>,
     /// What the last poll took away, and for which call.
-    given: Option<(String, Taken)>,
+    given: Option<Given>,
+}
+
+/// What a call was given.
+#[derive(Debug)]
+struct Given {
+    call: String,
+    taken: Taken,
+    /// It is given anew where it never arrived.
+    fates: Vec<Fate>,
 }
 
 /// What a poll took away.
@@ -39,13 +49,16 @@ pub(super) struct Taken {
     pub(super) text: String,
     /// Some was left out before it.
     pub(super) dropped: bool,
+    /// What tells that it has arrived.
+    pub(super) receipts: Vec<Receipt>,
 }
 
 impl Taken {
     /// With what came after it.
-    pub(super) fn and(mut self, rest: &Self) -> Self {
+    pub(super) fn and(mut self, rest: Self) -> Self {
         self.text += &rest.text;
         self.dropped |= rest.dropped;
+        self.receipts.extend(rest.receipts);
         self
     }
 }
@@ -88,17 +101,23 @@ impl Polls {
         self.lock().remove(id);
     }
 
-    /// What the last poll took away, where this is the same call said again.
+    /// What the last poll took away, where this is the same call said again, and it was not given back.
     pub(super) fn again(&self, id: &SessionId, call: Option<&str>) -> Option<Taken> {
         let memory = self.lock();
-        let (last, taken) = memory.get(id)?.given.as_ref()?;
-        (Some(last.as_str()) == call).then(|| taken.clone())
+        let given = memory.get(id)?.given.as_ref()?;
+        let stands = Some(given.call.as_str()) == call && !given.fates.iter().any(Fate::is_back);
+        stands.then(|| given.taken.clone())
     }
 
     /// Keeps what a poll took away until the next call. Without an id of the call it could not be asked for again.
     pub(super) fn keep(&self, id: &SessionId, call: Option<&str>, taken: &Taken) {
-        let mut memory = self.lock();
-        memory.entry(id.clone()).or_default().given = call.map(|call| (call.to_owned(), taken.clone()));
+        let given = call.map(|call| Given {
+            call: call.to_owned(),
+            // The receipts end with the answer.
+            taken: Taken { text: taken.text.clone(), dropped: taken.dropped, receipts: Vec::new() },
+            fates: taken.receipts.iter().map(Receipt::fate).collect(),
+        });
+        self.lock().entry(id.clone()).or_default().given = given;
     }
 
     /// Forgets sessions that are gone, once there are many.

@@ -6,6 +6,7 @@ use super::desk;
 use crate::process::ending::Ending;
 use crate::process::record::View;
 use crate::process::said::{self, IdleThreshold};
+use crate::process::sessions::Receipt;
 use crate::tools::ToolResult;
 
 /// An answer in the making.
@@ -13,18 +14,25 @@ use crate::tools::ToolResult;
 pub(super) struct Reply {
     text: String,
     details: Map<String, Value>,
+    receipts: Vec<Receipt>,
 }
 
 impl Reply {
     /// With `details.status`.
     pub(super) fn new(text: impl Into<String>, status: &str) -> Self {
-        Self { text: text.into(), details: Map::new() }.with("status", status)
+        Self { text: text.into(), ..Self::default() }.with("status", status)
     }
 
     /// What `process` refuses is an answer too (spec `exec.md` §7.1).
     pub(super) fn failed(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::new(text.clone(), "failed").with("error", text)
+    }
+
+    /// With output that was taken for it.
+    pub(super) fn taking(mut self, receipts: Vec<Receipt>) -> Self {
+        self.receipts = receipts;
+        self
     }
 
     /// One more field.
@@ -79,7 +87,7 @@ impl Reply {
 
 impl From<Reply> for ToolResult {
     fn from(reply: Reply) -> Self {
-        Self::new(reply.text, Value::Object(reply.details))
+        Self { receipts: reply.receipts, ..Self::new(reply.text, Value::Object(reply.details)) }
     }
 }
 
