@@ -5,6 +5,7 @@
 //! configuration or by an authorised sender for the session, and neither the configuration nor the machine's approvals
 //! document wants to be asked. A built-in default opens nothing.
 
+use super::denied::{Scene, Why};
 use super::host_permit::{Ground, HostCommand, HostPermit};
 use super::policy::{Effective, Facts, ModePolicy, Reason, Requested, Source, Target, judge};
 use crate::config::exec::{Ask, Security};
@@ -24,6 +25,8 @@ pub struct Standing<'a> {
     pub elevated: Level,
     /// Code in an argument needs a person (`strictInlineEval`), and the command may carry some.
     pub inline_eval: bool,
+    /// What a refusal needs to be told.
+    pub scene: &'a Scene,
 }
 
 /// Why a command does not run on a host.
@@ -34,14 +37,14 @@ pub enum HostDenied {
     Security {
         /// The host.
         host: Target,
-        /// Who said so.
-        rule: String,
+        /// Who said so, and what helps.
+        why: Why,
     },
     /// Only what is listed runs, nobody is asked, and it is not listed.
     #[error("exec denied: allowlist miss")]
     Miss {
-        /// Who said so.
-        rule: String,
+        /// Who said so, and what helps.
+        why: Why,
     },
     /// Nobody wrote that commands run there without a question.
     #[error("exec denied: host={} needs security=full and ask=off to be written, and {what}", word(*.host))]
@@ -50,16 +53,16 @@ pub enum HostDenied {
         host: Target,
         /// What is missing.
         what: String,
-        /// What holds now, and who said so.
-        rule: String,
+        /// What holds now, who said so, and what helps.
+        why: Why,
     },
     /// A person has to decide, and none can be reached.
     #[error("a person has to decide about this command ({}), and nobody can be asked", .reason.code())]
     Person {
         /// Why.
         reason: Reason,
-        /// Who said so.
-        rule: String,
+        /// Who said so, and what helps.
+        why: Why,
     },
 }
 
@@ -73,28 +76,13 @@ const fn word(host: Target) -> &'static str {
 
 impl Diagnose for HostDenied {
     fn report(&self) -> Report {
-        let (code, rule, fix) = match self {
-            Self::Security { rule, .. } => {
-                ("CRL-APPR-001", rule, "run it in the sandbox, or have the operator lift the denial")
-            }
-            Self::Miss { rule } => (
-                "CRL-APPR-002",
-                rule,
-                "run it in the sandbox; tools.exec.mode \"full\" lets every command run on this machine",
-            ),
-            Self::NotWritten { rule, .. } => (
-                "CRL-APPR-003",
-                rule,
-                "set agents.defaults.sandbox.mode to \"all\" for a sandbox; or write tools.exec.mode: \"full\", which \
-                 lets every command of the agent run on this machine without a question",
-            ),
-            Self::Person { rule, .. } => (
-                "CRL-APPR-004",
-                rule,
-                "run it in the sandbox, or have the operator set tools.exec.ask to \"off\" and security to \"full\"",
-            ),
+        let (code, why) = match self {
+            Self::Security { why, .. } => ("CRL-APPR-001", why),
+            Self::Miss { why } => ("CRL-APPR-002", why),
+            Self::NotWritten { why, .. } => ("CRL-APPR-003", why),
+            Self::Person { why, .. } => ("CRL-APPR-004", why),
         };
-        Report { code, message: self.to_string(), rule: Some(rule.clone()), fix: fix.to_owned() }
+        Report { code, message: self.to_string(), rule: Some(why.rule.clone()), fix: why.fix.clone() }
     }
 }
 
@@ -105,7 +93,7 @@ impl Diagnose for HostDenied {
 /// [`HostDenied::Security`] where security is `deny`.
 pub fn open(host: Target, standing: &Standing<'_>) -> Result<(), HostDenied> {
     if standing.policy.security == Security::Deny {
-        return Err(HostDenied::Security { host, rule: of_security(standing) });
+        return Err(HostDenied::Security { host, why: Why::security(host, standing) });
     }
     Ok(())
 }
@@ -121,47 +109,34 @@ pub fn permit(command: HostCommand, standing: &Standing<'_>) -> Result<HostPermi
     {
         return Ok(HostPermit::new(command, Ground::ElevatedFull));
     }
+    let host = command.host;
     // No list is read yet, so that nothing is listed and nothing is analysed.
     let facts = Facts { inline_eval: standing.inline_eval, ..Facts::default() };
     let judged = judge(standing.policy, &facts);
     let reason = judged.decider().map_or(Reason::Miss, |say| say.reason);
     match judged.verdict {
         Verdict::Allow => written(command, standing),
-        Verdict::Ask => Err(HostDenied::Person { reason, rule: of_ask(standing) }),
-        Verdict::Deny => Err(HostDenied::Miss { rule: of_security(standing) }),
+        Verdict::Ask if reason == Reason::InlineEval => {
+            Err(HostDenied::Person { reason, why: Why::inline(host, standing) })
+        }
+        Verdict::Ask => Err(HostDenied::Person { reason, why: Why::ask(host, standing) }),
+        Verdict::Deny => Err(HostDenied::Miss { why: Why::security(host, standing) }),
     }
 }
 
 fn written(command: HostCommand, standing: &Standing<'_>) -> Result<HostPermit, HostDenied> {
     let host = command.host;
-    let rule = of_security(standing);
-    let missing = |what: String| HostDenied::NotWritten { host, what, rule: rule.clone() };
     if !standing.effective.never_asks() || standing.policy.ask != Ask::Off {
-        let ask = standing.policy.ask;
-        return Err(missing(format!("ask is {}", if ask == Ask::Off { "off" } else { "not off" })));
+        let what = if standing.policy.ask == Ask::Off { "ask is off" } else { "ask is not off" };
+        return Err(HostDenied::NotWritten { host, what: what.to_owned(), why: Why::ask(host, standing) });
     }
     match &standing.requested.security.source {
         Source::Key(key) | Source::Derived(key) => Ok(HostPermit::new(command, Ground::Written(key.clone()))),
         Source::BuiltIn | Source::Inherited | Source::Document { .. } => {
-            Err(missing("nothing is".to_owned()))
+            let what = "nothing is".to_owned();
+            Err(HostDenied::NotWritten { host, what, why: Why::security(host, standing) })
         }
     }
-}
-
-/// Who decided how far commands are trusted: the configuration, or a document that is stricter.
-fn of_security(standing: &Standing<'_>) -> String {
-    let way = &standing.effective.security;
-    let decided = if way.effective == way.requested.value { &way.requested } else { &way.host };
-    format!("tools.exec.security ({})", decided.source)
-}
-
-fn of_ask(standing: &Standing<'_>) -> String {
-    let way = &standing.effective.ask;
-    if standing.policy.ask != way.effective {
-        return "the call's own ask".to_owned();
-    }
-    let decided = if way.effective == way.requested.value { &way.requested } else { &way.host };
-    format!("tools.exec.ask ({})", decided.source)
 }
 
 #[cfg(test)]
@@ -175,35 +150,80 @@ mod tests {
     use crate::approvals::policy::{Host, Layers, effective};
     use crate::approvals::{Command, policy};
     use crate::config::Config;
+    use crate::config::exec::ExecLayer;
+    use crate::config::reader::Set;
     use crate::session::AgentId;
 
-    /// Decides `ls` under a configuration of `tools.exec`, a document and a call.
-    fn decide(exec: &str, document: &str, ask: Option<Ask>, elevated: Level, inline: bool) -> String {
-        let text = format!("{{tools: {{exec: {exec}}}}}");
-        let config = Config::parse(&text, Path::new("/c.json"), &|_| None).unwrap();
-        let (global, agent) = config.exec_layers(&AgentId::main());
-        let layers = Layers { global: Some(global), agent, ..Layers::default() };
-        let requested = Requested::of(&layers, false);
-        let document = Document::parse(document, Path::new("/a.json")).unwrap();
-        let hosts = [Host { locator: "exec-approvals.json", rules: document.rules(Some(&AgentId::main())) }];
-        let effective = effective(&requested, &hosts);
-        let call = policy::Call { security: None, ask, origin: policy::Origin::Local };
-        let standing = Standing {
-            requested: &requested,
-            effective: &effective,
-            policy: call.tighten(effective.policy()),
-            elevated,
-            inline_eval: inline,
-        };
-        let command = HostCommand {
+    fn scene() -> Scene {
+        Scene {
+            session: "agent:main:main".to_owned(),
+            message: None,
+            sandboxed: false,
+            document: crate::approvals::document::Standing::Current,
+            inline_key: "tools.exec.strictInlineEval".to_owned(),
+        }
+    }
+
+    /// A call of `ls` under a configuration of `tools.exec` and a document.
+    struct Case<'a> {
+        exec: &'a str,
+        document: &'a str,
+        session: ExecLayer,
+        ask: Option<Ask>,
+        elevated: Level,
+        inline: bool,
+        scene: Scene,
+    }
+
+    fn case<'a>(exec: &'a str, document: &'a str) -> Case<'a> {
+        let session = ExecLayer::default();
+        Case { exec, document, session, ask: None, elevated: Level::Off, inline: false, scene: scene() }
+    }
+
+    impl Case<'_> {
+        fn permit(&self) -> Result<HostPermit, HostDenied> {
+            let text = format!("{{tools: {{exec: {}}}}}", self.exec);
+            let config = Config::parse(&text, Path::new("/c.json"), &|_| None).unwrap();
+            let (global, agent) = config.exec_layers(&AgentId::main());
+            let session = Some(&self.session);
+            let layers = Layers { global: Some(global), agent, session, ..Layers::default() };
+            let requested = Requested::of(&layers, false);
+            let document = Document::parse(self.document, Path::new("/a.json")).unwrap();
+            let hosts =
+                [Host { locator: "exec-approvals.json", rules: document.rules(Some(&AgentId::main())) }];
+            let effective = effective(&requested, &hosts);
+            let call = policy::Call { security: None, ask: self.ask, origin: policy::Origin::Local };
+            let standing = Standing {
+                requested: &requested,
+                effective: &effective,
+                policy: call.tighten(effective.policy()),
+                elevated: self.elevated,
+                inline_eval: self.inline,
+                scene: &self.scene,
+            };
+            permit(command(), &standing)
+        }
+
+        /// Rule and fix of the refusal.
+        fn told(&self) -> (String, String) {
+            let report = self.permit().unwrap_err().report();
+            (report.rule.unwrap(), report.fix)
+        }
+    }
+
+    fn command() -> HostCommand {
+        HostCommand {
             command: Command::Shell("ls".to_owned()),
             host: Target::Gateway,
             workdir: "/w".to_owned(),
             env: Vec::new(),
             session: "agent:main:main".to_owned(),
             agent: "main".to_owned(),
-        };
-        match permit(command, &standing) {
+        }
+    }
+
+    fn decide(exec: &str, document: &str, ask: Option<Ask>, elevated: Level, inline: bool) -> String {
+        match (Case { ask, elevated, inline, ..case(exec, document) }).permit() {
             Ok(permit) => match permit.ground() {
                 Ground::Written(key) => format!("written {key}"),
                 Ground::ElevatedFull => "elevated".to_owned(),
@@ -265,5 +285,72 @@ mod tests {
         assert_eq!(full("{}", "{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}"), "CRL-APPR-004");
         assert_eq!(decide("{}", EMPTY, None, Level::Ask, false), "CRL-APPR-003");
         assert_eq!(decide("{}", EMPTY, Some(Ask::Always), Level::Full, false), "CRL-APPR-004");
+    }
+
+    #[test]
+    fn the_document_that_decides_is_rule_and_fix() {
+        let deny = "{\"version\": 1, \"defaults\": {\"security\": \"deny\"}}";
+        let (rule, fix) = case("{mode: 'full'}", deny).told();
+        assert_eq!(rule, "exec-approvals.json defaults.security");
+        assert!(fix.ends_with("set defaults.security to \"full\" in exec-approvals.json"), "{fix}");
+        assert!(!fix.contains("tools.exec"), "{fix}");
+        let ask = "{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}";
+        let (rule, fix) = case("{mode: 'full'}", ask).told();
+        assert_eq!(rule, "exec-approvals.json defaults.ask");
+        assert!(fix.ends_with("set defaults.ask to \"off\" in exec-approvals.json"), "{fix}");
+        let file = Path::new("/a.json").to_owned();
+        let broken = crate::approvals::document::DocumentError::Missing { file };
+        let document = crate::approvals::document::Standing::LastGood(broken);
+        let (rule, fix) =
+            Case { scene: Scene { document, ..scene() }, ..case("{mode: 'full'}", deny) }.told();
+        assert!(rule.contains("the last good copy of it holds, because /a.json is missing"), "{rule}");
+        assert!(rule.contains("[CRL-APPROVALS-001]"), "{rule}");
+        assert!(fix.contains("mend /a.json (restore the file"), "{fix}");
+    }
+
+    #[test]
+    fn a_mode_is_mended_by_itself_and_half_a_pair_by_its_other_half() {
+        let (rule, fix) = case("{mode: 'ask'}", EMPTY).told();
+        assert_eq!(rule, "tools.exec.mode");
+        assert!(fix.ends_with("set tools.exec.mode to \"full\""), "{fix}");
+        assert!(!fix.contains("tools.exec.ask") && !fix.contains("tools.exec.security"), "{fix}");
+        let (_, fix) = case("{ask: 'off'}", EMPTY).told();
+        assert!(fix.ends_with("write tools.exec.security: \"full\""), "{fix}");
+        let (rule, fix) = case("{security: 'full', ask: 'always'}", EMPTY).told();
+        assert_eq!(rule, "tools.exec.ask");
+        assert!(fix.ends_with("set tools.exec.ask to \"off\""), "{fix}");
+        let (rule, fix) = Case { inline: true, ..case("{mode: 'full'}", EMPTY) }.told();
+        assert_eq!(rule, "tools.exec.strictInlineEval");
+        assert!(fix.ends_with("set tools.exec.strictInlineEval to false"), "{fix}");
+    }
+
+    #[test]
+    fn a_choice_of_the_session_is_taken_back_there() {
+        let set = Set { value: Security::Deny, key: "/exec security".to_owned() };
+        let session = || ExecLayer { security: Some(set.clone()), ..ExecLayer::default() };
+        let chosen = Case { session: session(), ..case("{mode: 'full'}", EMPTY) };
+        let (rule, fix) = chosen.told();
+        assert_eq!(rule, "/exec security of session agent:main:main");
+        assert!(fix.contains("`creel session set agent:main:main security=unset`"), "{fix}");
+        assert!(!fix.contains("in the sandbox"), "{fix}");
+        let message = Some("Security=deny".to_owned());
+        let said = Case { scene: Scene { message, ..scene() }, ..chosen };
+        assert!(said.told().1.contains("take security out of /exec in the message"));
+        let inside = Why::inside(&scene(), &Source::Key(set.key.clone()));
+        assert!(inside.fix.contains("security=unset") && !inside.fix.contains("in the sandbox"));
+        let derived = Why::inside(&scene(), &Source::Derived("tools.exec.mode".to_owned()));
+        assert!(derived.fix.starts_with("remove tools.exec.mode"), "{}", derived.fix);
+    }
+
+    #[test]
+    fn the_way_into_a_sandbox_is_one_that_is_there() {
+        let (_, fix) = case("{}", EMPTY).told();
+        assert!(fix.starts_with("set agents.defaults.sandbox.mode to \"all\""), "{fix}");
+        let sandboxed = || Scene { sandboxed: true, ..scene() };
+        let (_, fix) = Case { elevated: Level::Ask, scene: sandboxed(), ..case("{}", EMPTY) }.told();
+        assert!(fix.starts_with("leave elevated out of the call"), "{fix}");
+        assert!(fix.contains("/elevated full") && !fix.contains("sandbox.mode"), "{fix}");
+        let (_, fix) = Case { scene: sandboxed(), ..case("{host: 'gateway'}", EMPTY) }.told();
+        assert!(fix.starts_with("set tools.exec.host to \"auto\": it then runs in the sandbox"), "{fix}");
     }
 }

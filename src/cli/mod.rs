@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::config::Config;
 use crate::engine::{Discovery, Engine};
 use crate::error::{EXIT_CREEL, Failure};
 use crate::state::StateDir;
@@ -52,7 +53,8 @@ enum Command {
     Tool(tool::Args),
     /// See and steer the commands in the background, those of every agent.
     ///
-    /// The exit status is 0 when it was done, 1 when the session does not allow it, 125 when creel failed.
+    /// The exit status is 0 when it was done, 1 when the session does not allow it or what `wait` waits for does not come
+    /// in time, 125 when creel failed.
     Process(process::Args),
     /// Show what conversations should hear of: ends of commands, notices, denials.
     Events(events::Args),
@@ -200,6 +202,12 @@ fn status(done: Result<(), Failure>, json: bool) -> ExitCode {
             ExitCode::from(EXIT_CREEL)
         }
     }
+}
+
+/// The configuration of the environment, for commands without a flag for it.
+fn configuration(state: &StateDir) -> Result<Config, Failure> {
+    let var = |name: &str| std::env::var(name).ok();
+    Ok(Config::load(&crate::config::locate(None, &var, state), &var)?)
 }
 
 /// Waits for the signals that ask a program to end. Where they cannot be had, their default ends the program.

@@ -6,7 +6,6 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::print;
-use crate::config::{self, Config};
 use crate::error::Failure;
 use crate::session::{Change, Overrides, SessionKey, chosen};
 use crate::shown;
@@ -53,9 +52,8 @@ impl Args {
 
 /// Shows or changes.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let var = |name: &str| std::env::var(name).ok();
-    let state = StateDir::locate(var)?;
-    let config = Config::load(&config::locate(None, &var, &state), &var)?;
+    let state = StateDir::locate(|name| std::env::var(name).ok())?;
+    let config = super::configuration(&state)?;
     let key = |key: &str| -> Result<SessionKey, Failure> {
         Ok(config.subject(args.agent.as_deref(), Some(key))?.session)
     };

@@ -1,6 +1,8 @@
 //! Why the keeper cannot be had, or does not do what it is asked.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -156,14 +158,7 @@ impl Diagnose for KeeperError {
                 "end it with `creel keeper stop`, which the next call starts anew with its own engine; or name the same \
                  engine",
             ),
-            Self::Told(told) => {
-                return Report {
-                    code: "CRL-KEEPER-016",
-                    message: format!("{} [{}]", told.message, told.code),
-                    rule: told.rule.clone(),
-                    fix: told.fix.clone(),
-                };
-            }
+            Self::Told(told) => return told.report(),
         };
         Report { code, message: self.to_string(), rule: Some(rule.to_owned()), fix: fix.to_owned() }
     }
@@ -185,6 +180,38 @@ pub struct Told {
     /// The error as the model reads it, where a tool threw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+impl Told {
+    /// The refusal as it was made at the other end. Codes live as long as the program: the few that there are come
+    /// back as what they were.
+    pub fn report(&self) -> Report {
+        Report {
+            code: code(&self.code),
+            message: self.message.clone(),
+            rule: self.rule.clone(),
+            fix: self.fix.clone(),
+        }
+    }
+}
+
+/// Codes that were told, each kept once.
+static CODES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+/// Codes that are kept, and the length of one: what talks at the other end may be of another build.
+const MAX_CODES: usize = 1024;
+const MAX_CODE: usize = 64;
+
+fn code(text: &str) -> &'static str {
+    let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = codes.get(text) {
+        return known;
+    }
+    if codes.len() >= MAX_CODES || text.len() > MAX_CODE {
+        return "CRL-KEEPER-016";
+    }
+    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    codes.insert(kept);
+    kept
 }
 
 impl From<Report> for Told {
@@ -220,5 +247,20 @@ impl std::fmt::Display for Told {
             write!(f, "\n  fix:  {}", self.fix)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_has_one_code_its_own() {
+        let inner = KeeperError::NoSession("x".to_owned()).report();
+        let carried = KeeperError::Told(Told::from(inner.clone())).report();
+        assert_eq!(carried, inner);
+        assert!(!carried.to_string().contains("KEEPER-016"), "{carried}");
+        let odd = Told { code: "X".repeat(100), ..Told::from(inner) };
+        assert_eq!(odd.report().code, "CRL-KEEPER-016");
     }
 }

@@ -17,6 +17,11 @@ async fn error(lab: &Lab, params: Value) -> ToolError {
     thrown(lab, params, &Context::default()).await
 }
 
+/// The line whose words are fixed; rule and fix stand below it.
+fn first(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 #[tokio::test]
 async fn the_first_check_that_fails_decides() {
     let lab = Lab::direct("exec: {host: 'sandbox', security: 'deny'}, elevated: {enabled: false}").await;
@@ -32,7 +37,7 @@ async fn the_first_check_that_fails_decides() {
         "{route}"
     );
     assert!(route.contains("tools.exec.host=gateway or tools.exec.host=auto"), "{route}");
-    assert_eq!(text(json!({"command": ""})).await, "exec denied: host=sandbox security=deny");
+    assert_eq!(first(&text(json!({"command": ""})).await), "exec denied: host=sandbox security=deny");
     let lab = Lab::direct("exec: {host: 'sandbox'}").await;
     let missing = error(&lab, json!({"command": ""})).await.text;
     assert!(missing.starts_with("exec host=sandbox requires a sandbox runtime"), "{missing}");
@@ -60,7 +65,9 @@ async fn hosts_stay_closed_unless_somebody_wrote_otherwise() {
         ("exec: {mode: 'deny'}", "exec denied: host=gateway security=deny"),
         ("exec: {mode: 'allowlist'}", "exec denied: allowlist miss"),
     ] {
-        assert_eq!(error(&Lab::direct(tools).await, run.clone()).await.text, text);
+        let told = error(&Lab::direct(tools).await, run.clone()).await.text;
+        assert_eq!(first(&told), text);
+        assert!(told.contains("\nrule: tools.exec.mode\nfix: "), "{told}");
     }
     let asks = Lab::direct("exec: {mode: 'ask'}").await;
     let result = asks.exec(run.clone()).await.unwrap();
@@ -75,12 +82,15 @@ async fn hosts_stay_closed_unless_somebody_wrote_otherwise() {
     // The machine's document is stricter, also where it cannot be read.
     let open = Lab::direct("exec: {mode: 'full'}").await;
     open.write("exec-approvals.json", "{\"version\": 1, \"agents\": {\"main\": {\"security\": \"deny\"}}}");
-    assert_eq!(error(&open, run.clone()).await.text, "exec denied: host=gateway security=deny");
+    assert_eq!(first(&error(&open, run.clone()).await.text), "exec denied: host=gateway security=deny");
     open.write("exec-approvals.json", "{");
-    assert_eq!(error(&open, run.clone()).await.text, "exec denied: host=gateway security=deny");
+    let broken = error(&open, run.clone()).await.text;
+    assert_eq!(first(&broken), "exec denied: host=gateway security=deny");
+    assert!(broken.contains("the last good copy of it holds"), "{broken}");
+    assert!(broken.contains("exec-approvals.json:1:2: invalid JSON syntax [CRL-APPROVALS-004]"), "{broken}");
     std::fs::remove_file(open.state().join("exec-approvals.json")).unwrap();
     assert_eq!(
-        error(&open, run).await.text,
+        first(&error(&open, run).await.text),
         "exec denied: host=gateway security=deny",
         "the last good one holds"
     );
@@ -163,7 +173,10 @@ async fn what_a_session_has_chosen_holds_for_it() {
         chosen::change(&lab.tools.state, &key, &Change::parse(words.iter().copied()).unwrap()).unwrap();
     };
     set(&["security=deny"]);
-    assert_eq!(error(&lab, json!({"command": "true"})).await.text, "exec denied: host=sandbox security=deny");
+    assert_eq!(
+        first(&error(&lab, json!({"command": "true"})).await.text),
+        "exec denied: host=sandbox security=deny"
+    );
     let other = Context { session: Some("other".to_owned()), ..Context::default() };
     assert_eq!(lab.exec_as(json!({"command": "echo ok"}), &other).await.unwrap().text(), "ok");
     set(&["security=unset"]);
@@ -171,7 +184,7 @@ async fn what_a_session_has_chosen_holds_for_it() {
     let mut context = message("chat", "u");
     context.exec = Some("security=deny host=gateway".to_owned());
     assert_eq!(
-        thrown(&lab, json!({"command": "true"}), &context).await.text,
+        first(&thrown(&lab, json!({"command": "true"}), &context).await.text),
         "exec denied: host=sandbox security=deny"
     );
     context.sender.as_mut().unwrap().authorized = false;

@@ -32,6 +32,10 @@ fn lines_are_answered_in_their_order() {
     assert_eq!(answers.len(), 3, "{done:?}");
     assert_eq!(answers[0]["details"]["aggregated"], "slow\n");
     assert_eq!(answers[1]["error"]["code"], "CRL-CLI-020");
+    let message = answers[1]["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("line 3 of standard input"), "{message}");
+    let unread = home.run(&["tool", "exec", "nonsense"]);
+    assert!(unread.status == Some(125) && unread.out.lines().count() == 1, "{unread:?}");
     assert_eq!(answers[2]["details"]["aggregated"], "quick\n");
     assert_eq!(done.status, Some(125));
     let line = r#"{"tool":"process","args":{"action":"list"},"context":{"agent":"main"}}"#;
@@ -62,15 +66,23 @@ fn sessions_are_seen_and_steered_by_people() {
         home.background("printf 'a\\033[31mb\\n'; cat; echo over", &json!({ "title": "x\u{1b}[2Jy" }));
     let listed = home.ok(&["process", "list"]);
     assert!(listed.contains(&session) && listed.contains("x\\u{1b}[2Jy"), "{listed}");
+    let unknown = home.run(&["process", "list", "--agent", "other"]);
+    assert!(unknown.status == Some(125) && unknown.err.contains("other"), "{unknown:?}");
+    let config = "{ tools: { exec: { host: 'gateway', mode: 'full' } }, agents: { list: [{ id: 'main' }, { id: 'other' }] } }";
+    std::fs::write(home.state().join("openclaw.json"), config).unwrap();
     assert_eq!(home.ok(&["process", "list", "--agent", "other"]), "no running or recent sessions\n");
     let other = home.run(&["process", "log", &session, "--agent", "other"]);
     assert!(other.status == Some(125) && other.err.contains("CRL-KEEPER-014"), "{other:?}");
+    assert!(!other.err.contains("CRL-KEEPER-016"), "{other:?}");
+    let late = home.run(&["process", "wait", &session, "--exit", "--timeout", "10"]);
+    assert_eq!(late.status, Some(1), "{late:?}");
     home.ok(&["process", "wait", &session, "--text", "ab"]);
     home.ok(&["process", "write", &session, "typed\n"]);
     home.ok(&["process", "wait", &session, "--text", "typed"]);
     home.ok(&["process", "write", &session, "--eof"]);
     home.ok(&["process", "wait", &session, "--exit"]);
-    let log = home.ok(&["process", "log", &session]);
+    let short: String = session.chars().take(8).collect();
+    let log = home.ok(&["process", "log", &short]);
     assert_eq!(log.trim(), "ab\ntyped\nover");
     let killed = home.run(&["process", "kill", &session]);
     assert_eq!(killed.status, Some(1), "{killed:?}");
@@ -106,9 +118,8 @@ fn events_are_for_conversations() {
     };
     home.ok(&["tool", "exec", &text("one"), "--context", r#"{"session":"a"}"#]);
     home.ok(&["tool", "exec", &text("two"), "--context", r#"{"session":"b"}"#]);
-    let follower =
-        crate::home::Lines::of(&mut home.creel(&["events", "--follow", "--session", "agent:main:b"]));
-    assert!(follower.next().contains("agent:main:b exec-exit"));
+    let follower = crate::home::Lines::of(&mut home.creel(&["events", "--follow", "--session", "B"]));
+    assert!(follower.next().contains("agent:main:b exec-exit exec:"));
     let said = follower.next();
     assert!(said.contains("two") && !said.contains('\u{1b}'), "{said}");
     crate::home::until("both", || home.ok(&["events", "--json"]).lines().count() == 2);

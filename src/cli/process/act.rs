@@ -8,16 +8,20 @@ use crate::error::Failure;
 use crate::keeper::repeatable_action;
 use crate::tools::ToolResult;
 
-/// Exit status when the session does not allow it.
+/// Exit status when the session does not allow it, or what was waited for did not come in time.
 const REFUSED: u8 = 1;
 
 pub(super) async fn run(desk: &Desk, verb: Verb) -> Result<u8, Failure> {
-    let Some((session, params)) = params(verb) else { return Ok(0) };
+    let Some((session, mut params)) = params(verb) else { return Ok(0) };
     let row = desk.row(&session).await?;
+    if let Some(params) = params.as_object_mut() {
+        params.insert("sessionId".to_owned(), row.session_id.clone().into());
+    }
     let repeat = repeatable_action(params.get("action").and_then(Value::as_str).unwrap_or_default());
     let asked = json!({ "agent": row.agent, "args": params });
     let told = desk.keepers.request("process.act", asked, repeat).await?;
     let refused = told.pointer("/details/error").is_some_and(|error| !error.is_null());
+    let timed_out = told.pointer("/details/outcome").and_then(Value::as_str) == Some("timed-out");
     if desk.json {
         print::json(&told);
     } else {
@@ -25,7 +29,7 @@ pub(super) async fn run(desk: &Desk, verb: Verb) -> Result<u8, Failure> {
         // A terminal's lines end with both characters; one of them is enough here.
         print::line(&result.text().replace("\r\n", "\n"));
     }
-    Ok(if refused { REFUSED } else { 0 })
+    Ok(if refused || timed_out { REFUSED } else { 0 })
 }
 
 /// The call's parameters as an agent would write them.
@@ -61,7 +65,6 @@ fn params(verb: Verb) -> Option<(String, Value)> {
     if let Some(params) = params.as_object_mut() {
         // What was not said is absent: the tool would read null as 0 or as false.
         params.retain(|_, value| !value.is_null());
-        params.insert("sessionId".to_owned(), session.clone().into());
     }
     Some((session, params))
 }
@@ -75,6 +78,6 @@ mod tests {
         let verb = Verb::Poll { session: "warm-fox".to_owned(), timeout: None };
         let (session, params) = params(verb).unwrap();
         assert_eq!(session, "warm-fox");
-        assert_eq!(params, json!({ "action": "poll", "sessionId": "warm-fox" }));
+        assert_eq!(params, json!({ "action": "poll" }));
     }
 }

@@ -12,9 +12,14 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::print;
-use crate::error::{EXIT_CREEL, Failure};
+use crate::config::NamedBy;
+use crate::error::{EXIT_CREEL, Failure, Report};
 use crate::keeper::{Keepers, Repeat, Row, own_program};
+use crate::session::AgentId;
 use crate::state::StateDir;
+
+/// Characters of a name that a notice shows (spec `exec.md` §12.1): the fewest that stand for the whole.
+const SHORT: usize = 8;
 
 /// What to do with which session.
 #[derive(Debug, clap::Args)]
@@ -162,7 +167,8 @@ pub async fn run(args: Args) -> ExitCode {
 
 async fn done(args: Args) -> Result<u8, Failure> {
     let state = StateDir::locate(|name| std::env::var(name).ok())?;
-    let desk = Desk { keepers: Keepers::new(&state, &own_program()?), agent: args.agent, json: args.json };
+    let agent = args.agent.map(|agent| known(&state, &agent)).transpose()?;
+    let desk = Desk { keepers: Keepers::new(&state, &own_program()?), agent, json: args.json };
     match args.verb {
         Verb::List => list::run(&desk).await.map(|()| 0),
         Verb::Attach { session } => Box::pin(attach::run(&desk, &session)).await,
@@ -178,14 +184,12 @@ struct Desk {
 }
 
 impl Desk {
-    /// A session by its name; one of another agent than was asked for is not known.
+    /// A session by its name, or by the beginning of it that a notice shows; one of another agent than was asked for is
+    /// not known.
     async fn row(&self, session: &str) -> Result<Row, Failure> {
-        let told = self.ask("process.show", json!({ "sessionId": session })).await?;
-        let row: Row = read(told)?;
-        if self.agent.as_ref().is_some_and(|agent| *agent != row.agent) {
-            return Err(crate::keeper::KeeperError::NoSession(session.to_owned()).into());
-        }
-        Ok(row)
+        let told = self.ask("process.list", json!({ "agent": self.agent })).await?;
+        let rows: Vec<Row> = read(told.get("sessions").cloned().unwrap_or(Value::Null))?;
+        meant(rows, session)
     }
 
     async fn ask(&self, method: &str, params: Value) -> Result<Value, Failure> {
@@ -193,7 +197,62 @@ impl Desk {
     }
 }
 
+/// An agent that the configuration has.
+fn known(state: &StateDir, agent: &str) -> Result<String, Failure> {
+    let agent = AgentId::parse(agent)?;
+    crate::cli::configuration(state)?.known_agent(&agent, NamedBy::Id)?;
+    Ok(agent.to_string())
+}
+
+/// The session with that name, else the only one whose name begins so.
+fn meant(mut rows: Vec<Row>, name: &str) -> Result<Row, Failure> {
+    if let Some(at) = rows.iter().position(|row| row.session_id == name) {
+        return Ok(rows.swap_remove(at));
+    }
+    rows.retain(|row| name.chars().count() >= SHORT && row.session_id.starts_with(name));
+    match rows.len() {
+        0 | 1 => rows.pop().ok_or_else(|| crate::keeper::KeeperError::NoSession(name.to_owned()).into()),
+        _ => Err(Failure(several(&rows, name))),
+    }
+}
+
+fn several(rows: &[Row], name: &str) -> Report {
+    let names: Vec<String> = rows.iter().map(|row| crate::shown::one_line(&row.session_id)).collect();
+    Report {
+        code: "CRL-CLI-030",
+        message: format!("{name:?} is the beginning of several sessions: {}", names.join(", ")),
+        rule: Some("built-in: a shortened name must fit one session".to_owned()),
+        fix: "write the whole name".to_owned(),
+    }
+}
+
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Failure> {
     Ok(serde_json::from_value(value)
         .map_err(|error| crate::keeper::KeeperError::Strange(error.to_string()))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str) -> Row {
+        let row = json!({
+            "sessionId": id, "agent": "main", "host": "sandbox", "status": "running", "foreground": false,
+            "startedAt": 0, "runtimeMs": 0, "lastOutputAt": 0, "cwd": "/", "command": "c", "stdinWritable": false,
+            "written": 0
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn the_short_name_of_a_notice_is_understood() {
+        let rows = || vec![row("keen-otter"), row("keen-otter-2"), row("warm-fox"), row("brisk-badger")];
+        let found =
+            |name: &str| meant(rows(), name).map(|row| row.session_id).map_err(|failure| failure.0.code);
+        assert_eq!(found("brisk-ba"), Ok("brisk-badger".to_owned()));
+        assert_eq!(found("keen-otter"), Ok("keen-otter".to_owned()), "a whole name comes first");
+        assert_eq!(found("keen-ott"), Err("CRL-CLI-030"));
+        assert_eq!(found("warm-fo"), Err("CRL-KEEPER-014"), "less than a notice shows");
+        assert_eq!(found(""), Err("CRL-KEEPER-014"));
+    }
 }

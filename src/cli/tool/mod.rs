@@ -49,7 +49,7 @@ struct Call {
     /// The parameters as a JSON object; `-` reads one object per line from standard input and answers with a line each.
     #[arg(value_name = "JSON")]
     args: String,
-    /// Who calls, from where, as a JSON object: agent, session, callId, channel, sender, and more.
+    /// Who calls, from where, as a JSON object: agent, session, callId, channel, sender, and more (docs/exec.md).
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
 }
@@ -74,8 +74,10 @@ pub async fn run(args: Args) -> u8 {
     match Box::pin(calls(args)).await {
         Ok(status) => status,
         Err(failure) => {
-            print::failure(&failure, true);
-            EXIT_CREEL
+            // One line, as every answer is.
+            let answer = Answer::refused(&failure);
+            print::compact(&answer.line);
+            answer.status
         }
     }
 }
@@ -88,7 +90,7 @@ async fn calls(args: Args) -> Result<u8, Failure> {
             print::json(&json!({ "tools": crate::tools::schemas(!without_process) }));
             return Ok(0);
         }
-        None => return Box::pin(lines::run(Caller::new()?, |line| parse("line", line))).await,
+        None => return Box::pin(lines::run(Caller::new()?, LINE, read)).await,
     };
     let context: Context = match &call.context {
         Some(text) => parse("--context", text)?,
@@ -97,13 +99,17 @@ async fn calls(args: Args) -> Result<u8, Failure> {
     let caller = Caller::new()?;
     if call.args == "-" {
         if context.call_id.is_some() {
-            return Err(Failure(usage("--context: callId", "one id cannot name several calls")));
+            return Err(Failure(usage(
+                "--context: callId",
+                "one id cannot name several calls",
+                "leave callId out of --context, or use `creel tool --stdin` with a context on each line",
+            )));
         }
         let one = |line: &str| {
-            let args = parse("line", line)?;
+            let args = read(line)?;
             Ok(Asked { tool: tool.to_owned(), args, context: context.clone() })
         };
-        return Box::pin(lines::run(caller, one)).await;
+        return Box::pin(lines::run(caller, PARAMETERS, one)).await;
     }
     let asked = Asked { tool: tool.to_owned(), args: parse("JSON", &call.args)?, context };
     let mut made = Box::pin(caller.call(asked));
@@ -188,16 +194,28 @@ impl Caller {
     }
 }
 
+/// What helps where an argument cannot be read.
+const QUOTED: &str =
+    "see `creel tool --help`; quote JSON for the shell: creel tool exec '{\"command\":\"id\"}'";
+/// What helps where a line of `--stdin` cannot.
+const LINE: &str = "write a whole call on each line: {\"tool\":\"exec\",\"args\":{\"command\":\"id\"}}";
+/// The same for the lines of one tool.
+const PARAMETERS: &str = "write the parameters of one call on each line: {\"command\":\"id\"}";
+
 fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure(usage(what, &error.to_string())))
+    read(text).map_err(|why| Failure(usage(what, &why, QUOTED)))
 }
 
-fn usage(what: &str, why: &str) -> Report {
+/// The value, or what is wrong with the text.
+fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn usage(what: &str, why: &str, fix: &str) -> Report {
     Report {
         code: "CRL-CLI-020",
         message: format!("{what} is not what is expected: {why}"),
         rule: Some("command line".to_owned()),
-        fix: "see `creel tool --help`; quote JSON for the shell: creel tool exec '{\"command\":\"id\"}'"
-            .to_owned(),
+        fix: fix.to_owned(),
     }
 }

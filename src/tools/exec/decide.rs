@@ -3,7 +3,8 @@
 
 use super::error::{Closed, ExecError};
 use super::params::Params;
-use crate::approvals::document::Document;
+use crate::approvals::denied::{Scene, Why};
+use crate::approvals::document::{Document, Standing as DocumentStanding};
 use crate::approvals::host::{self, HostDenied, Standing};
 use crate::approvals::policy::{
     Call, Effective, Host, Layers, ModePolicy, Origin, Requested, RouteError, Routing, Target, effective,
@@ -30,6 +31,8 @@ pub(super) struct Known<'a> {
     pub(super) sandboxed: bool,
     /// The machine's approvals document, and its name.
     pub(super) document: (&'a str, &'a Document),
+    /// Why that document holds.
+    pub(super) standing: &'a DocumentStanding,
     /// The sender.
     pub(super) sender: Option<&'a Sender>,
     /// The surroundings of the call.
@@ -51,6 +54,8 @@ pub(super) struct Decided {
     pub(super) policy: ModePolicy,
     /// The node that is meant.
     pub(super) node: Option<String>,
+    /// What a refusal needs to be told.
+    pub(super) scene: Scene,
 }
 
 impl Decided {
@@ -62,6 +67,7 @@ impl Decided {
             policy: self.policy,
             elevated: self.level,
             inline_eval,
+            scene: &self.scene,
         }
     }
 }
@@ -121,7 +127,20 @@ fn hold(
     let bound = known.config.exec(&known.subject.agent).node;
     let node = params.node.clone().map(|node| node.trim().to_owned()).filter(|node| !node.is_empty());
     let node = node.or_else(|| known.chosen.node.clone()).or(bound);
-    Decided { target, level, requested, effective, policy, node }
+    Decided { target, level, requested, effective, policy, node, scene: scene(known) }
+}
+
+fn scene(known: &Known<'_>) -> Scene {
+    let (global, agent) = known.config.exec_layers(&known.subject.agent);
+    let inline = agent.and_then(|layer| layer.strict_inline_eval.as_ref());
+    let inline = inline.or(global.strict_inline_eval.as_ref());
+    Scene {
+        session: known.subject.session.as_str().to_owned(),
+        message: known.context.exec.clone(),
+        sandboxed: known.sandboxed,
+        document: known.standing.clone(),
+        inline_key: inline.map_or_else(|| "tools.exec.strictInlineEval".to_owned(), |set| set.key.clone()),
+    }
 }
 
 /// Step 5. In a sandbox only a denial that somebody wrote counts: there the built-in one refuses nothing.
@@ -131,8 +150,8 @@ fn denied(decided: &Decided) -> Result<(), ExecError> {
     }
     let written = decided.requested.explicit;
     if written && decided.policy.security == crate::config::exec::Security::Deny {
-        let rule = format!("tools.exec.security ({})", decided.requested.security.source);
-        return Err(ExecError::Host(HostDenied::Security { host: Target::Sandbox, rule }));
+        let why = Why::inside(&decided.scene, &decided.requested.security.source);
+        return Err(ExecError::Host(HostDenied::Security { host: Target::Sandbox, why }));
     }
     Ok(())
 }

@@ -208,7 +208,7 @@ impl Diagnose for ExecError {
 impl ExecError {
     /// The text is machine-read as it is: nothing is added.
     fn exact(&self) -> bool {
-        matches!(self, Self::Elevated(_) | Self::Host(HostDenied::Security { .. } | HostDenied::Miss { .. }))
+        matches!(self, Self::Elevated(_))
     }
 }
 

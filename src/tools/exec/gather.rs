@@ -92,6 +92,7 @@ impl Gathered {
             inline: self.inline,
             sandboxed: self.sandboxed,
             document: (&self.locator, self.document_of()),
+            standing: &self.document.held.standing,
             sender: self.sender.as_ref(),
             context,
         }

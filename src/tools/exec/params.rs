@@ -135,7 +135,7 @@ pub fn description(process: bool) -> String {
     let going_on = if process {
         "A command that outlives yieldMs goes on in the background and gets a session id. Start work once and rely on \
          the notice of its end, which comes where notices are enabled and the command printed something or failed; use \
-         process for logs, status, input and to end it. Pass background: true instead of a trailing &."
+         process for logs, status, input, its screen, to wait for a text, and to end it. Pass background: true instead of a trailing &."
     } else {
         "The call waits for the end of the command: this run has no process tool, so nothing goes on in the background. \
          Give long commands a timeoutSeconds that fits."
