@@ -16,6 +16,10 @@ pub(super) fn insist(entry: &Arc<Entry>, within: Duration) {
     let Place::Host { dir } = entry.begin.place.clone() else { return };
     let entry = Arc::clone(entry);
     let grace = Duration::from_millis(entry.begin.grace_ms);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it ends by itself soon after the command should have, and holds nothing"
+    )]
     tokio::spawn(async move {
         tokio::time::sleep(within + grace + PATIENCE).await;
         for step in [host::Force::Continue, host::Force::Kill] {
