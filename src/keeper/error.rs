@@ -53,9 +53,6 @@ pub enum KeeperError {
     /// The connection ended before the answer, and what was asked may not be asked twice.
     #[error("the keeper ended before it answered; whether {0} was done is not known")]
     Unknown(String),
-    /// One id for two calls.
-    #[error("the call id {0:?} belongs to another call")]
-    CallReused(String),
     /// More connections or requests than are served at once.
     #[error("{what}: more than {limit} at once")]
     Busy {
@@ -130,11 +127,6 @@ impl Diagnose for KeeperError {
                 "CRL-KEEPER-010",
                 "built-in: input is never sent twice by itself",
                 "look with `creel process log`, then say it again where it did not arrive",
-            ),
-            Self::CallReused(_) => (
-                "CRL-KEEPER-011",
-                "context.callId",
-                "give every call an id of its own; the same id means the same call",
             ),
             Self::Busy { .. } => (
                 "CRL-KEEPER-012",

@@ -66,8 +66,6 @@ struct Done {
 
 /// One call.
 struct Call {
-    /// What was asked: the same id with something else is another call.
-    digest: [u8; 32],
     partial: watch::Sender<Option<Value>>,
     done: watch::Sender<Option<Done>>,
     waiting: AtomicUsize,
@@ -101,18 +99,18 @@ impl Calls {
         self.tasks.wait().await;
     }
 
-    /// Takes a call back: its command is ended, its callers get the error of the tool.
+    /// Takes the calls of an id back: their commands are ended, their callers get the error of the tool.
     pub(super) fn cancel(&self, id: &str) -> bool {
-        let call = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
-        if let Some(call) = &call {
-            call.cancel.cancel();
-        }
-        call.is_some()
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let named =
+            known.iter().filter(|(key, _)| key.strip_prefix(id).is_some_and(|rest| rest.starts_with('\0')));
+        let calls: Vec<_> = named.map(|(_, call)| call.cancel.cancel()).collect();
+        !calls.is_empty()
     }
 
     /// Makes a call, or joins the one of the same id; waits for its result.
     pub(super) async fn call(&self, asked: Asked, reply: &Reply) -> Result<Value, Told> {
-        let waits = self.enter(asked)?;
+        let waits = self.enter(asked);
         let call = &waits.0;
         let (mut partial, mut done) = (call.partial.subscribe(), call.done.subscribe());
         partial.mark_unchanged();
@@ -139,25 +137,20 @@ impl Calls {
     }
 
     /// The call as its caller waits for it. The first caller waits before anything runs.
-    fn enter(&self, asked: Asked) -> Result<Waits, KeeperError> {
+    fn enter(&self, asked: Asked) -> Waits {
         let id = asked.context.call_id.clone();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let digest = digest(&asked);
-        if let Some(call) = id.as_ref().and_then(|id| known.get(id)) {
-            let same = call.digest == digest;
-            return if same {
-                Ok(Waits::begin(call))
-            } else {
-                Err(KeeperError::CallReused(id.unwrap_or_default()))
-            };
+        // Some agents count their calls anew in each turn: an id alone does not make two calls one.
+        let key = id.map(|id| format!("{id}\0{}", crate::state::hex(&digest(&asked))));
+        if let Some(call) = key.as_ref().and_then(|key| known.get(key)) {
+            return Waits::begin(call);
         }
         // Who gave no id cannot come back with it.
-        let (key, grace) = match id {
-            Some(id) => (id, self.grace),
+        let (key, grace) = match key {
+            Some(key) => (key, self.grace),
             None => (format!("\0{}", crate::state::random_hex::<16>().unwrap_or_default()), Duration::ZERO),
         };
         let call = Arc::new(Call {
-            digest,
             partial: watch::channel(None).0,
             done: watch::channel(None).0,
             waiting: AtomicUsize::new(0),
@@ -177,7 +170,7 @@ impl Calls {
             };
             end.run_until_cancelled(whole).await;
         });
-        Ok(waits)
+        waits
     }
 }
 
