@@ -87,7 +87,7 @@ async fn hosts_stay_closed_unless_somebody_wrote_otherwise() {
     let broken = error(&open, run.clone()).await.text;
     assert_eq!(first(&broken), "exec denied: host=gateway security=deny");
     assert!(broken.contains("the last good copy of it holds"), "{broken}");
-    assert!(broken.contains("exec-approvals.json:1:2: invalid JSON syntax [CRL-APPROVALS-004]"), "{broken}");
+    assert!(broken.contains("exec-approvals.json:1:1: invalid JSON syntax [CRL-APPROVALS-004]"), "{broken}");
     std::fs::remove_file(open.state().join("exec-approvals.json")).unwrap();
     assert_eq!(
         first(&error(&open, run).await.text),
