@@ -39,13 +39,13 @@ impl Eq for Presence {}
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_caller_comes_and_goes() {
         assert!(Presence::default().is_here());
         let waiting = watch::Sender::new(0);
         let presence = Presence::of(waiting.subscribe());
         assert!(!presence.is_here());
-        let soon = std::time::Duration::from_secs(1);
+        let soon = std::time::Duration::from_millis(50);
         assert!(tokio::time::timeout(soon, presence.here()).await.is_err());
         waiting.send_replace(1);
         tokio::time::timeout(soon, presence.here()).await.unwrap();

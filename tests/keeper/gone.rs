@@ -46,3 +46,36 @@ fn what_nobody_waits_for_does_not_go_on_in_the_background() {
     // Its caller had thirty seconds to come back.
     until("its end", || home.json(&["process", "list", "--json"])["sessions"] == json!([]));
 }
+
+#[test]
+fn a_call_whose_keeper_died_before_the_start_is_started_anew() {
+    let home = Home::new();
+    let (ran, gate) = (home.file("ran"), home.file("gate"));
+    let text = format!(
+        "echo ran >> {}; while ! test -e {}; do sleep 0.05; done; echo done",
+        ran.display(),
+        gate.display()
+    );
+    let call = home.creel(&["tool", "exec", &json!({ "command": text }).to_string()]).spawn().unwrap();
+    until("the command", || ran.exists());
+    let tell = |signal: &str| {
+        let sent = std::process::Command::new("kill").args([signal, &call.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    // Nobody starts the next keeper before the table is as if the first had died a moment earlier.
+    let keeper = home.keeper().unwrap();
+    tell("-STOP");
+    let killed = std::process::Command::new("kill").args(["-KILL", &keeper.to_string()]).status();
+    assert!(killed.unwrap().success());
+    until("its end", || !crate::home::alive(keeper));
+    let database = rusqlite::Connection::open(home.state().join("creel/creel.db")).unwrap();
+    let earlier =
+        "UPDATE sessions SET phase = 'starting', confirmed = 0, command = zeroblob(length(command))";
+    assert_eq!(database.execute(earlier, []).unwrap(), 1);
+    drop(database);
+    std::fs::write(&gate, "").unwrap();
+    tell("-CONT");
+    let done = crate::home::Done::of(call.wait_with_output().unwrap());
+    assert!(done.status == Some(0) && done.out.contains("done"), "{done:?}");
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "ran\nran\n");
+}

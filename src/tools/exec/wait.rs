@@ -51,7 +51,14 @@ impl Wait<'_> {
     /// Waits for the end, at most `window`; then the command goes on by itself. Without a window it is waited for.
     pub(super) async fn stand(&self, window: Option<Duration>) -> Result<Stood, ToolError> {
         // The window begins with the process.
-        let _ = self.started(window == Some(Duration::ZERO)).await;
+        tokio::select! {
+            biased;
+            // Looked at first: it also tells why a session is gone.
+            ended = self.sessions.ended(self.id, None) => if let Err(error) = ended {
+                return never_ran(&error);
+            },
+            _ = self.started(window == Some(Duration::ZERO)) => {}
+        }
         if self.is_late()
             && !self.cancel.is_cancelled()
             && let Ok(view) = self.sessions.give_up(self.id)
@@ -63,8 +70,7 @@ impl Wait<'_> {
             () = self.cancel.cancelled() => return Err(self.abort().await),
             view = self.ended(window) => match view {
                 Ok(view) => view,
-                Err(error @ ProcessError::NeverRan { .. }) => return Ok(Stood::NeverRan(thrown(&error))),
-                Err(error) => return Err(thrown(&error)),
+                Err(error) => return never_ran(&error),
             },
             never = self.updates() => match never {},
             () = self.overrun() => match self.sessions.give_up(self.id) {
@@ -174,5 +180,13 @@ impl Wait<'_> {
                 return std::future::pending().await;
             }
         }
+    }
+}
+
+/// A session that is gone: whose command never ran, or that somebody took away.
+fn never_ran(error: &ProcessError) -> Result<Stood, ToolError> {
+    match error {
+        ProcessError::NeverRan { .. } => Ok(Stood::NeverRan(thrown(error))),
+        _ => Err(thrown(error)),
     }
 }
