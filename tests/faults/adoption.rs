@@ -116,7 +116,9 @@ async fn its_own_limits_hold_in_a_sandbox() {
     let done = run("while :; do sleep 1000 & done", Limits { processes: Some(8), ..none }).await;
     assert_eq!(done.outcome.death, Death::ProcessLimit, "{:?}", done.outcome);
     assert!(done.outcome.processes.unwrap().proven_gone, "{:?}", done.outcome);
-    let hog = "for i in 1 2 3 4; do (x=$(head -c 6000000 /dev/zero | tr '\\0' x); sleep 1000) & done; wait";
+    // The colon keeps the shell there: without it, it would become the sleep and give its memory back.
+    let hog =
+        "for i in 1 2 3 4; do (x=$(head -c 6000000 /dev/zero | tr '\\0' x); sleep 1000; :) & done; wait";
     let done = run(hog, Limits { memory_bytes: Some(20 << 20), ..none }).await;
     assert_eq!(done.outcome.death, Death::MemoryLimit, "{:?}", done.outcome);
     let held = done.outcome.limits.unwrap();

@@ -123,7 +123,7 @@ async fn who_comes_back_gets_the_same_call() {
             break;
         }
     }
-    assert_eq!((keeper.tool.begun(), keeper.tool.cancelled()), (1, 0));
+    assert_eq!((keeper.tool.begun(), keeper.tool.cancelled()), (2, 0));
     keeper.end().await;
 }
 
