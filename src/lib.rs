@@ -28,8 +28,8 @@
 //!
 //! # Invariants
 //!
-//! 1. `wire`, `policy`, `shell`, the decisions, and `process` but for its sessions, store and spool take values and
-//!    return values: no clock, network, files or environment.
+//! 1. `wire`, `policy`, the decisions, `shell` but for the look at a script or a link, and `process` but for its sessions,
+//!    store and spool take values and return values: no clock, network, files or environment.
 //! 2. No permit, no spawn: `runner` takes a `Permit`, which only `approvals` can make.
 //! 3. Only `engine` speaks to the engine, only `cli` prints, only `sys` is unsafe.
 //! 4. What comes out of a sandbox is hostile: it enters through `wire`, bounded.

@@ -1,4 +1,5 @@
-//! Commands as text and as argument lists: what would really run. Pure (spec `approvals.md` §4 to §8).
+//! Commands as text and as argument lists: what would really run (spec `approvals.md` §4 to §8). Pure, but for what a script
+//! or a link on disk says.
 //!
 //! | part | concern |
 //! |---|---|

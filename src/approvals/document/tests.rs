@@ -42,9 +42,9 @@ const EXAMPLE: &str = r#"{
           "id": "B0C8C0B3-2C2D-4F8A-9A3C-5A4B3C2D1E0F",
           "pattern": "~/Projects/**/bin/rg",
           "source": "allow-always",
-          "commandText": "rg -n TODO",
+          "commandText": "rg -n main",
           "lastUsedAt": 1737150000000,
-          "lastUsedCommand": "rg -n TODO",
+          "lastUsedCommand": "rg -n main",
           "lastResolvedPath": "/Users/user/Projects/x/bin/rg"
         }
       ]
@@ -58,7 +58,7 @@ fn the_example_is_read_and_written_back() {
     assert_eq!(document.defaults.security, Some(Security::Deny));
     let main = &document.agents[0];
     assert_eq!((main.rules.security, main.rules.ask), (Some(Security::Allowlist), Some(Ask::OnMiss)));
-    assert_eq!(main.allowlist[0].command_text.as_deref(), Some("rg -n TODO"));
+    assert_eq!(main.allowlist[0].command_text.as_deref(), Some("rg -n main"));
     assert_eq!(main.allowlist[0].coverage(), Coverage::Inactive);
     let text = document.to_text();
     assert!(text.ends_with("}\n") && text.contains("\"lastUsedAt\": 1737150000000,"), "{text}");

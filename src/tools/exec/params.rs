@@ -99,9 +99,6 @@ impl CallLimits {
 
 /// Parameters that a run without the `process` tool does not have.
 const CONTINUATION: &[&str] = &["yieldMs", "background"];
-/// What a run that has nothing but nodes can say.
-const ON_NODES: &[&str] =
-    &["title", "command", "workdir", "env", "timeoutSeconds", "timeout", "host", "node"];
 /// What a broken template leaves at the end of a value.
 const MARKER: &str = "</arg_value>";
 
@@ -109,23 +106,6 @@ const MARKER: &str = "</arg_value>";
 pub fn schema(process: bool) -> Value {
     let schema = args::schema_of::<Params>();
     if process { schema } else { args::without(schema, CONTINUATION) }
-}
-
-/// The schema of a run that has nothing but nodes (spec `exec.md` §1.1): commands there are waited for.
-pub fn node_schema() -> Value {
-    let schema = args::schema_of::<Params>();
-    let all = schema.get("properties").and_then(Value::as_object);
-    let others: Vec<String> = all
-        .into_iter()
-        .flat_map(|all| all.keys().cloned())
-        .filter(|name| !ON_NODES.contains(&&**name))
-        .collect();
-    let others: Vec<&str> = others.iter().map(String::as_str).collect();
-    let mut schema = args::without(schema, &others);
-    if let Some(host) = schema.pointer_mut("/properties/host/enum") {
-        *host = serde_json::json!(["node"]);
-    }
-    schema
 }
 
 /// What the model reads of the tool.
@@ -368,9 +348,6 @@ mod tests {
         );
         assert_eq!(full["required"], json!(["command"]));
         assert!(!names(&schema(false)).contains("yieldMs") && !names(&schema(false)).contains("background"));
-        let node = node_schema();
-        assert_eq!(names(&node), "command env host node timeout timeoutSeconds title workdir");
-        assert_eq!(node["properties"]["host"]["enum"], json!(["node"]));
         assert!(!full.to_string().contains("null"), "{full:#}");
     }
 }
