@@ -347,6 +347,23 @@ fn cap(set: Option<u64>, default: usize) -> usize {
     set.map_or(default, |set| usize::try_from(set).unwrap_or(usize::MAX).clamp(1000, 200_000))
 }
 
+/// `tools.exec.reviewer`: who looks at a command in mode `auto` before a person does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReviewerSettings {
+    /// A program and its arguments (extension): the case on its input, the verdict on its output.
+    pub command: Vec<String>,
+    /// An endpoint of OpenAI-compatible chat completions (extension), up to `/chat/completions`.
+    pub url: Option<String>,
+    /// The variable that holds the endpoint's key (extension).
+    pub key_env: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// How hard it thinks.
+    pub thinking: Option<String>,
+    /// Milliseconds for preparation, and again for the answer.
+    pub timeout_ms: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;

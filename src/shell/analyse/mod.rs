@@ -32,6 +32,20 @@ pub struct Argument {
     pub text: String,
     /// The shell makes other words of it: a pattern, a tilde, braces.
     pub expands: bool,
+    /// Where it stands: in the whole text, or in the text of the shell that it is an argument of.
+    pub span: Span,
+}
+
+/// Where a command runs, seen from where the text begins.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Dir {
+    /// Where the text begins.
+    #[default]
+    Start,
+    /// There, after `cd` to this literal path.
+    Moved(String),
+    /// That depends on what runs before.
+    Unknown,
 }
 
 /// What joins a group to the next.
@@ -68,6 +82,8 @@ pub struct Candidate {
     pub runs: Runs,
     /// Code on the command line of an interpreter, as it is told to people (§8).
     pub inline: Option<String>,
+    /// Where it runs.
+    pub dir: Dir,
 }
 
 /// What a command really runs.
@@ -161,6 +177,7 @@ fn candidate(simple: &Simple, depth: usize) -> Candidate {
         .map(|word| Argument {
             text: word.text().unwrap_or_default().to_owned(),
             expands: word.magic.expands(),
+            span: word.span,
         })
         .collect();
     let texts: Vec<&str> = argv.iter().map(|argument| argument.text.as_str()).collect();
@@ -173,7 +190,7 @@ fn candidate(simple: &Simple, depth: usize) -> Candidate {
     } else {
         Runs::Unclear(Unclear::Environment)
     };
-    Candidate { span: simple.span, argv, wrappers, runs, inline }
+    Candidate { span: simple.span, argv, wrappers, runs, inline, dir: Dir::Start }
 }
 
 /// Programs that start what their arguments name, and change what that is.

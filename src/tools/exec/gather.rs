@@ -4,7 +4,7 @@
 use super::decide::Known;
 use super::error::ExecError;
 use crate::approvals::document::Document;
-use crate::approvals::file::{self, Local};
+use crate::approvals::store::{self, Local};
 use crate::client::SandboxOptions;
 use crate::config::exec::ExecEnv;
 use crate::config::{Config, Places, ResolvedExec, ResolvedSandbox, Subject};
@@ -61,7 +61,7 @@ impl Gathered {
         let tools = policy(&config, &subject, sandboxed, sender.as_ref(), context);
         callable(&tools, context, tool)?;
         let chosen = chosen::of(&state, &subject.session)?.changed(&in_message(context)?);
-        let document = file::read(&state);
+        let document = store::read(&state);
         if let Some(problem) = document.held.standing.problem() {
             tracing::warn!(target: "approvals", %problem, "the approvals document is not current");
         }

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::document::{Document, Found, Held, MAX_BYTES, Standing, hold};
+use crate::approvals::document::{Document, Found, Held, MAX_BYTES, Standing, hold};
 use crate::state::StateDir;
 
 /// The file's name in the state directory.

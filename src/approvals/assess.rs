@@ -1,0 +1,132 @@
+//! What covers each command of a text (spec `approvals.md` §4 to §6, §8). Pure: files are looked at through [`Lookup`].
+
+use std::path::{Path, PathBuf};
+
+use super::allowlist::Allowlist;
+use super::policy::Facts;
+use super::programs::{Lookup, Program};
+use super::safe_bins::SafeBins;
+use crate::shell::analyse::{Argument, Group, Refused, Unclear};
+use crate::shell::parse::Span;
+
+/// What commands are compared with.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// Entries that allow: those of the document, then grants that still hold.
+    pub allow: &'a Allowlist,
+    /// Entries that deny (extension): looked at first, and whatever the mode.
+    pub deny: &'a Allowlist,
+    /// Programs that only filter.
+    pub safe: &'a SafeBins,
+    /// Programs of skills, by name and real path; only where they count as listed (§12).
+    pub skills: &'a [Program],
+    /// `strictInlineEval`.
+    pub strict_inline: bool,
+}
+
+/// What is known of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessed {
+    /// The text.
+    pub text: String,
+    /// Where it begins.
+    pub cwd: PathBuf,
+    /// Its commands, or why nothing is said about them.
+    pub analysis: Result<Vec<Group>, Refused>,
+    /// Each command, those of a shell's text in place of the shell; empty where nothing is said.
+    pub parts: Vec<Part>,
+    /// Code in an argument of an interpreter, as it is told to people; the first.
+    pub inline: Option<String>,
+    /// It changes which findings of the audit are suppressed (17.07).
+    pub suppresses: bool,
+    /// A word that begins a here-document stands in it (10.03).
+    pub heredoc: bool,
+    /// An entry that denies.
+    pub denied: Option<DeniedBy>,
+    /// The rule of `strictInlineEval` that it was judged under.
+    pub strict_inline: bool,
+    /// Every part is covered.
+    pub satisfied: bool,
+    /// Every part is covered by an approval for good.
+    pub durable: bool,
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Where it stands in the text; of a shell's text, where the shell's command stands.
+    pub span: Span,
+    /// It is a command of a shell's text: which command of the payload, else `None`.
+    pub nested: bool,
+    /// Its words as typed, wrappers included.
+    pub argv: Vec<Argument>,
+    /// Its words after wrappers were looked through; empty where that is unclear.
+    pub effective: Vec<Argument>,
+    /// Wrappers that were looked through, and what they mean.
+    pub wrappers: Vec<(String, Option<Program>)>,
+    /// The program, where one was found.
+    pub program: Option<Program>,
+    /// The script that it runs, where that is what is judged (4.16).
+    pub script: Option<PathBuf>,
+    /// The directory in which it runs; `None` where that is not known.
+    pub dir: Option<PathBuf>,
+    /// What covers it.
+    pub by: By,
+}
+
+/// What covers a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum By {
+    /// The entry at this place of [`Rules::allow`].
+    Entry(usize),
+    /// It only filters its input.
+    SafeBin,
+    /// A builtin that starts nothing.
+    Builtin,
+    /// A program of a skill.
+    Skill,
+    /// Nothing.
+    Nothing(Gap),
+}
+
+/// Why nothing covers a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gap {
+    /// The program was not found.
+    NotFound,
+    /// No entry matches.
+    NoEntry,
+    /// What it really runs is unclear; no entry covers that (4.09).
+    Unclear(Unclear),
+}
+
+/// An entry that denies, and the command that it denies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeniedBy {
+    /// Its place in [`Rules::deny`].
+    pub entry: usize,
+    /// Its pattern.
+    pub pattern: String,
+    /// The command.
+    pub command: String,
+}
+
+/// Judges a text that begins in `cwd`.
+pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) -> Assessed {
+    let _ = (text, cwd, rules, lookup);
+    todo!()
+}
+
+impl Assessed {
+    /// As the policy judges it; `unpinned` is [`super::enforce::enforce`]'s to say.
+    pub fn facts(&self, unpinned: bool) -> Facts {
+        Facts {
+            analysed: self.analysis.is_ok(),
+            listed: self.satisfied,
+            durable: self.durable,
+            inline_eval: self.strict_inline && self.inline.is_some(),
+            unpinned: self.satisfied && unpinned,
+            suppresses: self.suppresses,
+        }
+    }
+}
