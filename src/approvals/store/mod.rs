@@ -14,7 +14,7 @@ pub const FILE_NAME: &str = "exec-approvals.json";
 const DATABASE: &str = "state/openclaw.sqlite";
 
 /// The document that holds on this machine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Local {
     /// The file.
     pub path: PathBuf,

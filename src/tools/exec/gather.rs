@@ -37,9 +37,31 @@ pub(super) struct Gathered {
     pub(super) process: bool,
     chosen: Overrides,
     inline: Option<Level>,
-    document: Local,
+    pub(super) document: Local,
     locator: String,
     sender: Option<Sender>,
+}
+
+/// The files that decide.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    /// The state directory.
+    pub(super) state: StateDir,
+    /// The configuration.
+    pub(super) config: Config,
+    /// What its paths are relative to.
+    pub(super) places: Places,
+    /// The machine's approvals document.
+    pub(super) document: Local,
+}
+
+impl Files {
+    /// Reads them.
+    pub(super) fn read(base: &SandboxOptions) -> Result<Self, Failure> {
+        let (state, config, places) = base.configuration()?;
+        let document = store::read(&state);
+        Ok(Self { state, config, places, document })
+    }
 }
 
 impl Gathered {
@@ -49,19 +71,28 @@ impl Gathered {
         context: &Context,
         tool: &'static str,
     ) -> Result<Self, Failure> {
-        let (state, config, places) = base.configuration()?;
+        Self::of(Files::read(base)?, &|name| base.variable(name), context, tool)
+    }
+
+    /// The same of files that were read. `var`: the gateway's environment.
+    pub(super) fn of(
+        files: Files,
+        var: &dyn Fn(&str) -> Option<String>,
+        context: &Context,
+        tool: &'static str,
+    ) -> Result<Self, Failure> {
+        let Files { state, config, places, document } = files;
         let stamp =
             Stamp::new(context.sandbox_required, context.creator.as_deref(), context.sandbox_opted_out);
         let subject = config.subject(context.agent.as_deref(), context.session.as_deref())?.stamped(stamp);
         let sandbox = config.sandbox_of(&subject, &places)?;
         let sandboxed = sandbox.mode.decide(subject.is_main, &subject.stamp);
-        let env = ExecEnv::read(&|name| base.variable(name));
+        let env = ExecEnv::read(var);
         let exec = config.exec_in(&subject.agent, &env);
         let sender = sender(context);
         let tools = policy(&config, &subject, sandboxed, sender.as_ref(), context);
         callable(&tools, context, tool)?;
         let chosen = chosen::of(&state, &subject.session)?.changed(&in_message(context)?);
-        let document = store::read(&state);
         if let Some(problem) = document.held.standing.problem() {
             tracing::warn!(target: "approvals", %problem, "the approvals document is not current");
         }
@@ -98,7 +129,8 @@ impl Gathered {
         }
     }
 
-    fn document_of(&self) -> &Document {
+    /// The approvals document that holds.
+    pub(super) fn document_of(&self) -> &Document {
         &self.document.held.document
     }
 }
