@@ -4,7 +4,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::permit::{Command, Permit};
-use super::policy::Target;
+use super::policy::{Decision, Target};
 
 /// Everything that is decided about, and that nothing may change afterwards.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,10 +39,32 @@ impl std::fmt::Debug for HostCommand {
 /// Why a command may run on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ground {
+    /// Nobody wrote anything that restricts: the built-in policy is `full` and `off`.
+    BuiltIn,
     /// Somebody wrote `full` at this key, and nothing that has a say is stricter.
     Written(String),
     /// Elevated `full`, where neither the configuration nor the machine's document would ask (spec `exec.md` §9.4).
     ElevatedFull,
+    /// The list covers every command of it.
+    Listed {
+        /// Which entries, by their places in the list that was asked.
+        entries: Vec<usize>,
+    },
+    /// A person approved it.
+    Approved {
+        /// The question.
+        id: String,
+        /// What was decided.
+        decision: Decision,
+        /// Who decided.
+        by: String,
+    },
+    /// The automatic reviewer allowed this one run.
+    Reviewed,
+    /// Nobody could be asked, and the fallback lets it run (spec `approvals.md` §10).
+    Fallback,
+    /// A grant of this operation (spec `approvals.md` 9.42), by its id.
+    Grant(String),
 }
 
 /// Leave to run one command on one host. Only [`super::host`] can make one.

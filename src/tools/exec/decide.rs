@@ -54,19 +54,24 @@ pub(super) struct Decided {
     pub(super) policy: ModePolicy,
     /// The node that is meant.
     pub(super) node: Option<String>,
+    /// Code in an argument needs a person.
+    pub(super) strict_inline: bool,
+    /// The document has entries that deny.
+    pub(super) denies: bool,
     /// What a refusal needs to be told.
     pub(super) scene: Scene,
 }
 
 impl Decided {
     /// As a host's decision takes it.
-    pub(super) fn standing(&self, inline_eval: bool) -> Standing<'_> {
+    pub(super) fn standing(&self) -> Standing<'_> {
         Standing {
             requested: &self.requested,
             effective: &self.effective,
             policy: self.policy,
             elevated: self.level,
-            inline_eval,
+            strict_inline: self.strict_inline,
+            denies: self.denies,
             scene: &self.scene,
         }
     }
@@ -124,10 +129,20 @@ fn hold(
     let origin = if known.context.channel.is_some() { Origin::Channel } else { Origin::Local };
     let ask = params.ask().filter(|_| !pinned(known.context, configured));
     let policy = Call { security: None, ask, origin }.tighten(effective.policy());
-    let bound = known.config.exec(&known.subject.agent).node;
+    let exec = known.config.exec(&known.subject.agent);
     let node = params.node.clone().map(|node| node.trim().to_owned()).filter(|node| !node.is_empty());
-    let node = node.or_else(|| known.chosen.node.clone()).or(bound);
-    Decided { target, level, requested, effective, policy, node, scene: scene(known) }
+    let node = node.or_else(|| known.chosen.node.clone()).or(exec.node);
+    Decided {
+        target,
+        level,
+        requested,
+        effective,
+        policy,
+        node,
+        strict_inline: exec.strict_inline_eval,
+        denies: false,
+        scene: scene(known),
+    }
 }
 
 fn scene(known: &Known<'_>) -> Scene {
@@ -146,7 +161,7 @@ fn scene(known: &Known<'_>) -> Scene {
 /// Step 5. In a sandbox only a denial that somebody wrote counts: there the built-in one refuses nothing.
 fn denied(decided: &Decided) -> Result<(), ExecError> {
     if decided.target != Target::Sandbox {
-        return host::open(decided.target, &decided.standing(false)).map_err(ExecError::Host);
+        return host::open(decided.target, &decided.standing()).map_err(ExecError::Host);
     }
     let written = decided.requested.explicit;
     if written && decided.policy.security == crate::config::exec::Security::Deny {

@@ -27,6 +27,8 @@ pub(super) struct Job<'a> {
     pub(super) tty: Option<(u16, u16)>,
     /// It goes on in the background at once.
     pub(super) background: bool,
+    /// The approval under which it runs.
+    pub(super) approval: Option<String>,
 }
 
 impl Job<'_> {
@@ -72,7 +74,8 @@ impl Job<'_> {
                 account: context.account.clone(),
                 thread: context.thread.clone(),
             },
-            approval: None,
+            approval: self.approval.clone(),
+            running_notice_ms: gathered.exec.running_notice_ms,
             max_aggregate: gathered.env.aggregate_cap(),
             max_pending: gathered.env.pending_cap(),
         }
