@@ -69,7 +69,8 @@ pub struct Part {
     pub argv: Vec<Argument>,
     /// Its words after wrappers were looked through; empty where that is unclear.
     pub effective: Vec<Argument>,
-    /// Wrappers that were looked through, and what they mean.
+    /// Wrappers that were looked through, outermost first, and what they mean: in front of a command of a shell's text the
+    /// shell itself.
     pub wrappers: Vec<(String, Option<Program>)>,
     /// The program, where one was found.
     pub program: Option<Program>,
