@@ -154,7 +154,7 @@ impl Asking {
     /// # Errors
     ///
     /// Why the command does not run.
-    pub fn answered(&self, answer: Answer, id: &str, by: &str) -> Result<Cleared, Denial> {
+    pub fn answered(&self, answer: Answer, id: &str, by: Option<&str>) -> Result<Cleared, Denial> {
         let answer = match answer {
             Answer::Decided(decision) if decision != Decision::Deny && !self.offered.contains(&decision) => {
                 Answer::Malformed
@@ -164,7 +164,7 @@ impl Asking {
         state(answer, self.fallback, self.needs_answer).settle(self.listed, self.pinned)?;
         Ok(match answer {
             Answer::Decided(decision) => {
-                let ground = Ground::Approved { id: id.to_owned(), decision, by: by.to_owned() };
+                let ground = Ground::Approved { id: id.to_owned(), decision, by: by.map(str::to_owned) };
                 Cleared::new(ground, Launch::Seen)
             }
             _ if self.listed && self.pinned => Cleared::new(Ground::Fallback, Launch::Pinned),

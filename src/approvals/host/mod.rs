@@ -16,7 +16,9 @@ mod eligible;
 pub mod error;
 
 use super::assess::{Assessed, By};
+use super::binding::Binding;
 use super::denied::{Scene, Why};
+use super::document::Entry;
 use super::enforce::{Enforced, Unpinnable};
 use super::host_permit::{Ground, HostCommand, HostPermit};
 use super::policy::{Effective, ModePolicy, Reason, Requested, Source, Target, judge};
@@ -54,6 +56,8 @@ pub struct Looked<'a> {
     pub enforced: Result<&'a Enforced, Unpinnable>,
     /// What "always" would write.
     pub remembered: &'a Remembered,
+    /// The entries that it was compared with.
+    pub allow: &'a [Entry],
     /// File and key of the entry that denies, where one does.
     pub denied_by: Option<&'a str>,
 }
@@ -102,9 +106,14 @@ impl Cleared {
         self.launch
     }
 
-    /// Leave to run the command that was decided about.
-    pub fn permit(self, command: HostCommand) -> HostPermit {
-        HostPermit::new(command, self.ground)
+    /// Leave to run the command that was decided about. What was bound is what runs, whatever `command` says by now;
+    /// without a binding runs only what nobody had to look at: `None` for anything else.
+    pub fn permit(self, command: HostCommand, binding: Option<&Binding>) -> Option<HostPermit> {
+        match (binding, self.launch) {
+            (Some(binding), _) => Some(HostPermit::bound(command, self.ground, binding, None)),
+            (None, Launch::AsWritten) => Some(HostPermit::new(command, self.ground)),
+            (None, Launch::Pinned | Launch::Seen) => None,
+        }
     }
 }
 
@@ -155,7 +164,7 @@ pub fn decide(host: Target, standing: &Standing<'_>, looked: &Looked<'_>) -> Nex
     match judged.verdict {
         Verdict::Allow if standing.policy.security == Security::Full => run(trusted(standing)),
         Verdict::Allow if looked.enforced.is_ok() => {
-            Next::Run(Cleared::new(listed(looked.assessed), Launch::Pinned))
+            Next::Run(Cleared::new(listed(looked), Launch::Pinned))
         }
         // A verdict that says yes to what cannot be run as it was matched is none.
         Verdict::Allow | Verdict::Deny => Next::Deny(HostDenied::missed(reason, standing, host)),
@@ -182,13 +191,16 @@ fn trusted(standing: &Standing<'_>) -> Ground {
     }
 }
 
-/// The entries by their place in the list that was asked; what only filters, builtins and skills have none.
-fn listed(assessed: &Assessed) -> Ground {
-    let entries = assessed.parts.iter().filter_map(|part| match part.by {
-        By::Entry(place) => Some(place),
+/// The entries that cover it; what only filters, builtins and skills have none.
+fn listed(looked: &Looked<'_>) -> Ground {
+    let places = looked.assessed.parts.iter().filter_map(|part| match part.by {
+        By::Entry(place) => looked.allow.get(place),
         _ => None,
     });
-    Ground::Listed { entries: entries.collect() }
+    let mut entries: Vec<String> =
+        places.map(|entry| entry.id.clone().unwrap_or_else(|| entry.pattern.clone())).collect();
+    entries.dedup();
+    Ground::Listed { entries }
 }
 
 #[cfg(test)]
