@@ -9,15 +9,16 @@ use super::decide::Decided;
 use super::error::{ExecError, thrown};
 use super::job::Job;
 use super::launch::{self, MOVED};
-use super::look::{self, Look};
-use super::shape::{Around, denied, not_executed};
+use super::look;
+use super::shape::{self, Around, not_executed};
 use super::{Started, guards};
 use crate::approvals::binding::Binding;
 use crate::approvals::host::{self, Cleared, HostDenied, Launch, Next};
 use crate::approvals::policy::Target;
+use crate::approvals::store;
 use crate::approvals::{Command, Ground, HostCommand};
 use crate::config::exec::{Ask, Security};
-use crate::error::Failure;
+use crate::error::{Diagnose as _, Failure};
 use crate::paths::hold::HeldSource;
 use crate::paths::host_dir;
 use crate::process::record::SessionId;
@@ -57,21 +58,23 @@ pub(super) async fn start(
         Err(result) => return Ok(Started::Not(result)),
     };
     let standing = decided.standing();
-    if let Some(next) = host::ahead(Target::Gateway, &standing) {
-        return match next {
-            Next::Run(cleared) => begin(toolbox, job, decided, &fixed, Way::written(cleared), around).await,
+    let Some(next) = host::ahead(Target::Gateway, &standing) else {
+        let look = Arc::new(look::look(toolbox, job, decided, &fixed, around).await?);
+        let case = ask::Case { toolbox, job, decided, fixed: &fixed, look: &look };
+        return match host::decide(Target::Gateway, &standing, &look.looked()) {
             Next::Deny(denied) => Err(ExecError::Host(denied).into()),
-            Next::Ask(_) => Err(ExecError::Aborted.into()),
+            Next::Run(cleared) => listed(&case, cleared, around).await,
+            Next::Ask(asking) => Box::pin(ask::ask(&case, *asking, around, caller)).await,
         };
-    }
-    let look = Arc::new(look::look(toolbox, job, decided, &fixed, around).await?);
-    match host::decide(Target::Gateway, &standing, &look.looked()) {
-        Next::Deny(denied) => Err(ExecError::Host(denied).into()),
-        Next::Run(cleared) => listed(toolbox, job, decided, &fixed, &look, cleared, around).await,
-        Next::Ask(asking) => {
-            let case = ask::Case { toolbox, job, decided, fixed: &fixed, look: &look };
-            Box::pin(ask::ask(&case, *asking, around, caller)).await
+    };
+    match next {
+        Next::Run(cleared) => {
+            let way = Way { cleared, binding: None, detached: false };
+            begin(toolbox, job, decided, &fixed, way, around).await
         }
+        Next::Deny(denied) => Err(ExecError::Host(denied).into()),
+        // Nothing is asked about a command that nobody has looked at.
+        Next::Ask(_) => Err(ExecError::Aborted.into()),
     }
 }
 
@@ -107,46 +110,41 @@ fn session_dir(job: &Job<'_>) -> Result<PathBuf, ToolError> {
 pub(super) struct Way<'a> {
     /// That it may.
     pub(super) cleared: Cleared,
-    /// What is run in place of the text.
-    pub(super) command: Option<Command>,
-    /// What was bound, looked at again by whoever starts it.
+    /// What was bound: that is what runs, looked at again by whoever starts it.
     pub(super) binding: Option<&'a Binding>,
     /// Nobody waits for it.
     pub(super) detached: bool,
 }
 
-impl Way<'_> {
-    fn written(cleared: Cleared) -> Self {
-        Self { cleared, command: None, binding: None, detached: false }
-    }
-}
-
 /// All of it is listed: it runs as it was matched.
-async fn listed(
-    toolbox: &Toolbox,
-    job: &Job<'_>,
-    decided: &Decided,
-    fixed: &Fixed,
-    look: &Arc<Look>,
-    cleared: Cleared,
-    around: &mut Around,
-) -> Result<Started, ToolError> {
+async fn listed(case: &ask::Case<'_>, cleared: Cleared, around: &mut Around) -> Result<Started, ToolError> {
+    let ask::Case { toolbox, job, decided, fixed, look } = case;
     if cleared.launch() == Launch::AsWritten {
-        return begin(toolbox, job, decided, fixed, Way::written(cleared), around).await;
+        let way = Way { cleared, binding: None, detached: false };
+        return begin(toolbox, job, decided, fixed, way, around).await;
     }
-    let pinned = match look::pin(look, fixed).await? {
-        Ok(binding) => binding,
-        Err(error) => return Ok(Started::Not(denied(job, &fixed.cwd, None, &error.to_string(), around))),
+    let refused = |reason: &str, around: &Around| {
+        Ok(Started::Not(shape::denied(job, &fixed.cwd, None, reason, around)))
     };
-    if let Err(reason) = look::still_listed(toolbox, job, look, &cleared).await {
-        return Ok(Started::Not(denied(job, &fixed.cwd, None, &reason, around)));
+    let pinned = match look::pinned(look, fixed).await? {
+        Some(Ok(binding)) => binding,
+        Some(Err(error)) => return refused(&error.to_string(), around),
+        None => return refused("allowlist-miss", around),
+    };
+    if store::read(&job.gathered.state).revision() != job.gathered.document.revision()
+        && let Err(reason) = ask::unchanged(toolbox, job, decided).await
+    {
+        return refused(&reason, around);
     }
-    let command = look.command(cleared.launch());
-    let used = look.used(&cleared);
-    let way = Way { cleared, command: Some(command), binding: Some(&pinned), detached: false };
+    for grant in look.grants() {
+        if let Err(error) = toolbox.desk.use_grant(grant) {
+            return refused(&error.report().message, around);
+        }
+    }
+    let way = Way { cleared, binding: Some(&pinned), detached: false };
     let started = begin(toolbox, job, decided, fixed, way, around).await?;
     if matches!(started, Started::Session(_)) {
-        look::touch(job, used);
+        look::touch(toolbox, job, look.uses());
     }
     Ok(started)
 }
@@ -195,15 +193,14 @@ pub(super) async fn go(
     let exact = way.cleared.launch() != Launch::AsWritten;
     let setting = launch::setting(toolbox, job, fixed.held.path(), exact, around).await;
     let command = HostCommand {
-        command: way.command.unwrap_or_else(|| Command::Shell(job.params.command.clone())),
+        command: Command::Shell(job.params.command.clone()),
         host: Target::Gateway,
         workdir: fixed.cwd.clone(),
         env: fixed.env.clone(),
         session: job.gathered.subject.session.as_str().to_owned(),
         agent: job.gathered.subject.agent.to_string(),
     };
-    let _ = way.binding;
-    let permit = way.cleared.permit(command);
+    let permit = way.cleared.permit(command, way.binding).ok_or_else(|| Failure::from(ExecError::Aborted))?;
     launch::run(toolbox, job, fixed, &permit, &setting, way.detached).await
 }
 
@@ -219,6 +216,6 @@ pub(super) fn nobody(
     }
     let command = &job.params.command;
     let warnings = &around.warnings;
-    let result = super::shape::unavailable(&refused, Target::Gateway, command, cwd, job.context, warnings);
+    let result = shape::unavailable(&refused, Target::Gateway, command, cwd, job.context, warnings);
     Ok(Started::Not(result))
 }

@@ -129,6 +129,11 @@ impl Gathered {
         }
     }
 
+    /// Who looks at a command before a person does.
+    pub(super) fn reviewer(&self) -> crate::config::exec::ReviewerSettings {
+        crate::config::exec::ReviewerSettings::default()
+    }
+
     /// The approvals document that holds.
     pub(super) fn document_of(&self) -> &Document {
         &self.document.held.document
