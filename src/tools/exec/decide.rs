@@ -140,7 +140,7 @@ fn hold(
         policy,
         node,
         strict_inline: exec.strict_inline_eval,
-        denies: false,
+        denies: hosts.iter().any(|host| !host.rules.denylist.is_empty()),
         scene: scene(known),
     }
 }
