@@ -40,6 +40,8 @@ pub struct Toolbox {
     pub open: Arc<exec::OpenSandboxes>,
     /// What polls remember between calls.
     pub polls: process::Polls,
+    /// Where questions about host commands are put.
+    pub desk: crate::approvals::desk::Desk,
 }
 
 impl Toolbox {
