@@ -4,11 +4,11 @@
 use super::error::{Closed, ExecError};
 use super::params::Params;
 use crate::approvals::denied::{Scene, Why};
-use crate::approvals::document::{Document, Standing as DocumentStanding};
 use crate::approvals::host::{self, HostDenied, Standing};
 use crate::approvals::policy::{
-    Call, Effective, Host, Layers, ModePolicy, Origin, Requested, RouteError, Routing, Target, effective,
+    Call, Effective, Layers, ModePolicy, Origin, Requested, RouteError, Routing, Target, effective,
 };
+use crate::approvals::store::Local;
 use crate::config::exec::ExecHost;
 use crate::config::{Config, Subject};
 use crate::policy::elevated::{Levels, Requester, failing};
@@ -29,10 +29,8 @@ pub(super) struct Known<'a> {
     pub(super) inline: Option<Level>,
     /// The session has a sandbox.
     pub(super) sandboxed: bool,
-    /// The machine's approvals document, and its name.
-    pub(super) document: (&'a str, &'a Document),
-    /// Why that document holds.
-    pub(super) standing: &'a DocumentStanding,
+    /// The machine's approvals documents.
+    pub(super) local: &'a Local,
     /// The sender.
     pub(super) sender: Option<&'a Sender>,
     /// The surroundings of the call.
@@ -123,8 +121,7 @@ fn hold(
 ) -> Decided {
     let sandboxed = target == Target::Sandbox;
     let requested = Requested::of(layers, sandboxed);
-    let (locator, document) = known.document;
-    let hosts = [Host { locator, rules: document.rules(Some(&known.subject.agent)) }];
+    let hosts = known.local.hosts(Some(&known.subject.agent));
     let effective = effective(&requested, if sandboxed { &[] } else { &hosts });
     let origin = if known.context.channel.is_some() { Origin::Channel } else { Origin::Local };
     let ask = params.ask().filter(|_| !pinned(known.context, configured));
@@ -153,7 +150,7 @@ fn scene(known: &Known<'_>) -> Scene {
         session: known.subject.session.as_str().to_owned(),
         message: known.context.exec.clone(),
         sandboxed: known.sandboxed,
-        document: known.standing.clone(),
+        document: known.local.held.standing.clone(),
         inline_key: inline.map_or_else(|| "tools.exec.strictInlineEval".to_owned(), |set| set.key.clone()),
     }
 }
