@@ -181,7 +181,8 @@ fn only_words(text: &str, words: &[Argument]) -> bool {
         }
         at = word.span.end;
     }
-    text.get(at..).is_some_and(|rest| blank(rest.strip_suffix(';').unwrap_or(rest)))
+    let rest = text.get(at..).map(|rest| rest.trim_end_matches([' ', '\t', '\n']));
+    rest.is_some_and(|rest| blank(rest.strip_suffix(';').unwrap_or(rest)))
 }
 
 fn blank(text: &str) -> bool {
