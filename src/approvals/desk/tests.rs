@@ -259,7 +259,7 @@ async fn events_say_what_waits_and_take_it_back() {
     let room = room();
     let ticket = room.desk.ask(&question("echo \u{202e}x")).unwrap();
     let [(EventKind::ApprovalRequested, text)] = &room.events()[..] else { panic!("{:?}", room.events()) };
-    assert!(text.contains(r"echo \u{202e}x") && text.contains(&ticket.id), "{text}");
+    assert!(text.contains(r"echo \u{202E}x") && text.contains(&ticket.id), "{text}");
     room.desk.answer(&ticket.id, Decision::Deny, None, &person()).unwrap();
     let [(EventKind::ApprovalResolved, text)] = &room.events()[..] else { panic!("{:?}", room.events()) };
     assert!(text.contains("denied"), "{text}");
