@@ -23,7 +23,10 @@ pub(super) fn words(argv: &[String], redact: bool) -> Result<Vec<String>, DeskEr
 /// What "always" would write, a line for each.
 pub(super) fn always(question: &Question) -> Vec<String> {
     if let Some(operation) = &question.operation {
-        return vec![format!("a grant for scheduled runs of exactly this command in {}", visible(&operation.cwd))];
+        return vec![format!(
+            "a grant for scheduled runs of exactly this command in {}",
+            visible(&operation.cwd)
+        )];
     }
     question.entries.iter().map(entry).collect()
 }

@@ -68,7 +68,9 @@ pub(super) async fn answer(
 ) -> Option<Result<Value, Told>> {
     Some(match method {
         "approvals.pending" => Ok(json!({ "approvals": desk.pending() })),
-        "approvals.get" => given(method, params, |OfId { id }| told(desk.find(&id))).map(|record| json!(record)),
+        "approvals.get" => {
+            given(method, params, |OfId { id }| told(desk.find(&id))).map(|record| json!(record))
+        }
         "approvals.resolve" => given(method, params, |asked| resolve(desk, asked)),
         "approvals.verdict" => given(method, params, |asked| verdict(desk, asked)),
         "approvals.history" => given(method, params, |List { limit }| {

@@ -43,7 +43,11 @@ impl Raised {
     /// As a question. Nothing of it can be remembered here: what runs elsewhere is written down there.
     pub(in crate::keeper) fn question(self) -> Result<Question, Told> {
         if self.host.as_deref().is_some_and(|host| host != "gateway") {
-            return Err(refusal("host", "only questions about the gateway's host are taken", "leave host out"));
+            return Err(refusal(
+                "host",
+                "only questions about the gateway's host are taken",
+                "leave host out",
+            ));
         }
         if self.timeout_ms == Some(0) {
             return Err(refusal("timeoutMs", "0 milliseconds are no time to answer in", "give at least 1"));
@@ -81,7 +85,14 @@ impl Raised {
 
     fn digest(&self) -> String {
         let mut hash = Sha256::new();
-        let parts = (&self.command, &self.command_argv, &self.env, &self.cwd, &self.resolved_path, &self.unavailable_decisions);
+        let parts = (
+            &self.command,
+            &self.command_argv,
+            &self.env,
+            &self.cwd,
+            &self.resolved_path,
+            &self.unavailable_decisions,
+        );
         hash.update(serde_json::to_vec(&parts).unwrap_or_default());
         crate::state::hex(&hash.finalize())
     }
