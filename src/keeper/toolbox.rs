@@ -46,6 +46,7 @@ pub fn toolbox(state: &StateDir, base: &SandboxOptions, engine: Option<String>) 
                 state,
                 base,
                 open: Arc::default(),
+                waiting: crate::tools::exec::Waiting::default(),
                 polls: Polls::with_threshold(IdleThreshold::from_variable(idle.as_deref())),
             };
             Ok(Arc::new(toolbox) as Arc<dyn Service>)
