@@ -116,6 +116,11 @@ pub enum Unclear {
     Query,
 }
 
+/// Whether a name is that of a shell, whether its text is read or not (7.06). In lower case, without directory.
+pub fn is_shell(name: &str) -> bool {
+    wrapper::is_shell(name)
+}
+
 /// Lists what a text would run.
 ///
 /// # Errors

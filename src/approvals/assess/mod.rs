@@ -1,4 +1,10 @@
 //! What covers each command of a text (spec `approvals.md` §4 to §6, §8). Pure: files are looked at through [`Lookup`].
+//!
+//! | file | concern |
+//! |---|---|
+//! | `judge` | what covers one command |
+
+mod judge;
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +12,9 @@ use super::allowlist::Allowlist;
 use super::policy::Facts;
 use super::programs::{Lookup, Program};
 use super::safe_bins::SafeBins;
-use crate::shell::analyse::{Argument, Group, Refused, Unclear};
+use crate::shell::analyse::{self, Argument, Group, Refused, Runs, Unclear};
 use crate::shell::parse::Span;
+use judge::Judge;
 
 /// What commands are compared with.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +69,8 @@ pub struct Part {
     pub argv: Vec<Argument>,
     /// Its words after wrappers were looked through; empty where that is unclear.
     pub effective: Vec<Argument>,
-    /// Wrappers that were looked through, and what they mean.
+    /// Wrappers that were looked through, outermost first, and what they mean: in front of a command of a shell's text the
+    /// shell itself.
     pub wrappers: Vec<(String, Option<Program>)>,
     /// The program, where one was found.
     pub program: Option<Program>,
@@ -89,6 +97,13 @@ pub enum By {
     Nothing(Gap),
 }
 
+impl By {
+    /// Whether it is covered.
+    pub const fn covers(&self) -> bool {
+        !matches!(self, Self::Nothing(_))
+    }
+}
+
 /// Why nothing covers a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gap {
@@ -98,6 +113,8 @@ pub enum Gap {
     NoEntry,
     /// What it really runs is unclear; no entry covers that (4.09).
     Unclear(Unclear),
+    /// A wrapper or shell in front of it was not found where only the system's programs are.
+    Untrusted(String),
 }
 
 /// An entry that denies, and the command that it denies.
@@ -111,10 +128,38 @@ pub struct DeniedBy {
     pub command: String,
 }
 
-/// Judges a text that begins in `cwd`.
+/// Judges a text that begins in `cwd`, which must be absolute and free of links.
 pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) -> Assessed {
-    let _ = (text, cwd, rules, lookup);
-    todo!()
+    let analysis = analyse::analyse(text);
+    let groups = analysis.as_deref().unwrap_or_default();
+    let judge = Judge { cwd, rules, lookup };
+    let mut parts = Vec::new();
+    judge.groups(groups, None, &mut parts);
+    let satisfied = analysis.is_ok() && !parts.is_empty() && parts.iter().all(|part| part.by.covers());
+    let durable = rules.allow.marker(text).is_some()
+        || satisfied
+            && parts.iter().all(|part| judge.durable(part))
+            && parts.iter().any(|part| part.by != By::Builtin);
+    Assessed {
+        text: text.to_owned(),
+        cwd: cwd.to_owned(),
+        inline: first_inline(groups),
+        suppresses: false,
+        heredoc: false,
+        denied: None,
+        strict_inline: rules.strict_inline,
+        satisfied,
+        durable,
+        analysis,
+        parts,
+    }
+}
+
+fn first_inline(groups: &[Group]) -> Option<String> {
+    groups.iter().flat_map(|group| &group.candidates).find_map(|candidate| match &candidate.runs {
+        Runs::Shell(inner) => candidate.inline.clone().or_else(|| first_inline(inner)),
+        _ => candidate.inline.clone(),
+    })
 }
 
 impl Assessed {
