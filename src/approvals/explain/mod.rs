@@ -9,8 +9,10 @@
 //! | `tree` | the analysis as groups, commands and the place of an obstacle |
 //! | `words` | reasons in a few words |
 //! | [`place`] | where rules are written |
+//! | [`cases`] | a file of expectations |
 //! | [`change`] | changes that may give another verdict |
 
+pub mod cases;
 pub mod change;
 pub mod place;
 pub mod tree;

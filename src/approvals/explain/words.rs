@@ -66,6 +66,7 @@ pub const fn by(by: &By) -> &'static str {
         By::Nothing(Gap::NotFound) => "not-found",
         By::Nothing(Gap::NoEntry) => "no-entry",
         By::Nothing(Gap::Unclear(_)) => "unclear",
+        By::Nothing(Gap::Untrusted(_)) => "untrusted",
     }
 }
 
@@ -80,6 +81,9 @@ pub fn covered(by: &By) -> String {
         By::Nothing(Gap::NoEntry) => "no entry covers it".to_owned(),
         By::Nothing(Gap::Unclear(why)) => {
             format!("no entry can cover it: {}", unclear(*why))
+        }
+        By::Nothing(Gap::Untrusted(word)) => {
+            format!("{:?} in front of it is not one of the system's programs", crate::shown::one_line(word))
         }
     }
 }

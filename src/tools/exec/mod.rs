@@ -11,6 +11,7 @@
 //! | `inside`, `beside` | started in the sandbox, on the gateway's host |
 //! | `wait` | the caller waits |
 //! | `shape` | results; pure |
+//! | [`explain`] | what a call would come to, and why |
 //! | [`error`] | what is thrown |
 //!
 //! The order of checks is the specification's: the first that fails decides the error.
@@ -18,6 +19,7 @@
 mod beside;
 mod decide;
 pub mod error;
+pub mod explain;
 mod gather;
 mod guards;
 mod inside;

@@ -22,7 +22,8 @@ mod tests {
 
     #[test]
     fn the_order_is_the_documents() {
-        let text = r#"{"version": 1, "agents": {"Main": {"allowlist": ["a", "b"]}, "*": {"allowlist": ["c"]}}}"#;
+        let text =
+            r#"{"version": 1, "agents": {"Main": {"allowlist": ["a", "b"]}, "*": {"allowlist": ["c"]}}}"#;
         let document = Document::parse(text, Path::new("d")).unwrap();
         let main = AgentId::main();
         let found = allowed(&document, &main);

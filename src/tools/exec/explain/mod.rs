@@ -200,7 +200,8 @@ impl Explainer {
         let after = self.look(&files, &asked, &params, side).ok()?;
         let gives = after.explained.verdict;
         // A command that then runs in the sandbox has another verdict too, though both may be "allow".
-        let moved = before.explained.host == Some(Target::Gateway) && after.explained.host != before.explained.host;
+        let moved =
+            before.explained.host == Some(Target::Gateway) && after.explained.host != before.explained.host;
         if gives == before.explained.verdict && !moved {
             return None;
         }
@@ -225,7 +226,10 @@ fn given(path: &Path) -> Result<Local, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure(Report {
             code: "CRL-CLI-012",
-            message: format!("the approvals document {:?} cannot be read: {error}", path.display().to_string()),
+            message: format!(
+                "the approvals document {:?} cannot be read: {error}",
+                path.display().to_string()
+            ),
             rule: Some("--approvals".to_owned()),
             fix: "name a file that can be read".to_owned(),
         })

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::Common;
-use super::paint::Paint;
-use super::print;
+use crate::cli::Common;
+use crate::cli::paint::Paint;
+use crate::cli::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Mode, Places};
 use crate::engine::Discovery;
