@@ -1,5 +1,6 @@
 //! The command line. One file per subcommand; the only module that prints.
 
+pub mod approvals;
 pub mod config;
 pub mod demo;
 pub mod doctor;
@@ -63,6 +64,9 @@ enum Command {
     Session(session::Args),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
+    /// Show and change what may run on this machine, and answer what waits for a person.
+    #[command(alias = "exec-approvals")]
+    Approvals(approvals::Args),
     /// Explain, list, recreate, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
     /// Read, change and check the configuration file.
@@ -153,6 +157,7 @@ pub fn main() -> ExitCode {
             }
             Command::Session(args) => status(session::run(&args), args.json()),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
+            Command::Approvals(args) => Box::pin(approvals::run(args)).await,
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),
             Command::Doctor(args) => Box::pin(doctor::run(args)).await,

@@ -14,7 +14,7 @@ use crate::session::AgentId;
 
 const TOP: &[&str] = &["version", "defaults", "agents"];
 const RULES: &[&str] = &["security", "ask", "askFallback", "autoAllowSkills"];
-const ENTRY: &[&str] = &["argPattern", "source"];
+const ENTRY: &[&str] = &["argPattern", "source", "contentSha256"];
 /// How an entry that an approval wrote says so.
 pub(super) const ALWAYS: &str = "allow-always";
 
@@ -175,6 +175,7 @@ fn entry(shape: &mut Shape<'_>, place: &Place, value: Value) -> Option<Entry> {
         last_used_at,
         last_used_command: text("lastUsedCommand"),
         last_resolved_path: text("lastResolvedPath"),
+        content_sha256: text("contentSha256"),
         unknown: Map::new(),
     };
     entry.unknown = shape.rest(Some(place), map, ENTRY);

@@ -108,6 +108,9 @@ pub struct Entry {
     pub last_used_command: Option<String>,
     /// The program that it covered then.
     pub last_resolved_path: Option<String>,
+    /// Hex SHA-256 that the program's content must have (extension): written by approvals of files that somebody who
+    /// runs here can change. Such an entry covers nothing while the content is another, or cannot be read.
+    pub content_sha256: Option<String>,
     /// Unknown keys.
     pub unknown: Unknown,
 }

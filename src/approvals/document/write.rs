@@ -105,6 +105,7 @@ impl Serialize for Entry {
         some(&mut map, "lastUsedAt", self.last_used_at.as_ref())?;
         some(&mut map, "lastUsedCommand", self.last_used_command.as_ref())?;
         some(&mut map, "lastResolvedPath", self.last_resolved_path.as_ref())?;
+        some(&mut map, "contentSha256", self.content_sha256.as_ref())?;
         unknown(&mut map, &self.unknown)?;
         map.end()
     }

@@ -191,5 +191,8 @@ fn log(job: &Job<'_>, permit: &HostPermit) {
         Ground::Written(key) => {
             tracing::info!(target: "exec/host", session, permit = permit.digest(), %key, %command, "run");
         }
+        ground => {
+            tracing::info!(target: "exec/host", session, permit = permit.digest(), ?ground, %command, "run");
+        }
     }
 }
