@@ -165,7 +165,14 @@ impl std::fmt::Display for CasesError {
                 write!(f, "the expectations {} cannot be read: {reason}", file.display())
             }
             Self::Syntax { file, problem } => {
-                write!(f, "{}:{}:{}: no JSON5: {}", file.display(), problem.line, problem.column, problem.message)
+                write!(
+                    f,
+                    "{}:{}:{}: no JSON5: {}",
+                    file.display(),
+                    problem.line,
+                    problem.column,
+                    problem.message
+                )
             }
             Self::Invalid { file, problems } => {
                 write!(f, "{} cannot be used as expectations:", file.display())?;
@@ -185,8 +192,12 @@ impl Diagnose for CasesError {
     fn report(&self) -> Report {
         let (code, fix) = match self {
             Self::Io { .. } => ("CRL-POLICY-001", "name a file that can be read"),
-            Self::Syntax { .. } => ("CRL-POLICY-002", "write {cases: [{command: \"ls\", expect: \"allow\"}]}"),
-            Self::Invalid { .. } => ("CRL-POLICY-003", "see \"Policy tests\" in docs/approvals.md for the keys"),
+            Self::Syntax { .. } => {
+                ("CRL-POLICY-002", "write {cases: [{command: \"ls\", expect: \"allow\"}]}")
+            }
+            Self::Invalid { .. } => {
+                ("CRL-POLICY-003", "see \"Policy tests\" in docs/approvals.md for the keys")
+            }
         };
         Report {
             code,
@@ -214,7 +225,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Vec<Case>, CasesError> {
     let index = Index::of(text).map_err(|deep| syntax(deep.at, deep.to_string()))?;
     let root: Value = json5::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| {
         let at = error.position().map_or(start, |at| Position { line: at.line + 1, column: at.column + 1 });
-        syntax(at, error.to_string())
+        syntax(at, error.code().map_or_else(|| error.to_string(), |code| code.to_string()))
     })?;
     let mut read = Read { index: &index, problems: Vec::new() };
     let cases = read.file(&root);
@@ -366,7 +377,12 @@ impl Read<'_> {
         }
     }
 
-    fn object<'v>(&mut self, key: &str, value: &'v Value, known: &[&[&str]]) -> Option<&'v Map<String, Value>> {
+    fn object<'v>(
+        &mut self,
+        key: &str,
+        value: &'v Value,
+        known: &[&[&str]],
+    ) -> Option<&'v Map<String, Value>> {
         let Value::Object(map) = value else {
             self.problem(key, "is no object");
             return None;
@@ -428,7 +444,10 @@ mod tests {
             ("{cases: [{command: 'ls', expect: 'allow', cmd: 1}]}", "f:1:43: cases[0].cmd is not known here"),
             ("{cases: [{command: 'ls'}]}", "cases[0] has no expect"),
             ("{cases: [{command: 'ls', expect: 'yes'}]}", "is none of allow, ask, deny"),
-            ("{cases: [{command: 'ls', expect: {verdict: 'allow', host: 'here'}}]}", "sandbox, gateway, node"),
+            (
+                "{cases: [{command: 'ls', expect: {verdict: 'allow', host: 'here'}}]}",
+                "sandbox, gateway, node",
+            ),
             ("{cases: [{expect: 'allow'}]}", "needs command"),
             ("{cases: [{command: 1, expect: 'allow'}]}", "needs command"),
             ("{cases: []}", "tests nothing"),
@@ -436,7 +455,10 @@ mod tests {
             ("[]", "is no object"),
             ("{cases: [{command: 'a', expect: 'allow', expect: 'deny'}]}", "is written twice"),
             ("{default: {}, cases: [{command: 'a', expect: 'ask'}]}", "did you mean defaults?"),
-            ("{defaults: {env: {A: 1}}, cases: [{command: 'a', expect: 'ask'}]}", "defaults.env.A is no text"),
+            (
+                "{defaults: {env: {A: 1}}, cases: [{command: 'a', expect: 'ask'}]}",
+                "defaults.env.A is no text",
+            ),
             ("{cases: [", "no JSON5"),
         ] {
             let error = read(text).unwrap_err();

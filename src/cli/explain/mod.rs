@@ -150,17 +150,26 @@ impl Exec {
 
 fn level(word: &str) -> Result<Level, Failure> {
     let unknown = || {
-        wrong(format!("{:?} is no level of elevated", crate::shown::one_line(word)), "--elevated", "write off, on, ask or full")
+        wrong(
+            format!("{:?} is no level of elevated", crate::shown::one_line(word)),
+            "--elevated",
+            "write off, on, ask or full",
+        )
     };
     Level::parse(word).ok_or_else(unknown)
 }
 
 fn variable(text: &str) -> Result<(String, String), Failure> {
-    let unnamed = || wrong(
-        format!("--env {:?} is not NAME=VALUE", crate::shown::one_line(text.split('=').next().unwrap_or_default())),
-        "--env NAME=VALUE",
-        "write the name, = and the value",
-    );
+    let unnamed = || {
+        wrong(
+            format!(
+                "--env {:?} is not NAME=VALUE",
+                crate::shown::one_line(text.split('=').next().unwrap_or_default())
+            ),
+            "--env NAME=VALUE",
+            "write the name, = and the value",
+        )
+    };
     let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(unnamed)?;
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -39,7 +39,8 @@ pub(super) fn word(verdict: Verdict, paint: Paint) -> String {
 fn head(out: &mut String, all: &Explained, paint: Paint) {
     let _ = writeln!(out, "{}: {}", word(all.verdict, paint), one_line(&all.command));
     if let Some(decider) = all.decider() {
-        let rule = decider.rule.as_ref().map(|rule| format!("\n  rule: {}", rule.shown())).unwrap_or_default();
+        let rule =
+            decider.rule.as_ref().map(|rule| format!("\n  rule: {}", rule.shown())).unwrap_or_default();
         let why = lines(&decider.why).replace('\n', "\n  ");
         let _ = writeln!(out, "  {why} [{}]{rule}", decider.code);
     }
@@ -51,7 +52,12 @@ fn head(out: &mut String, all: &Explained, paint: Paint) {
         (Some(host), Some(dir)) => format!("{} in {}", json(&host), one_line(dir)),
         (Some(host), None) => json(&host),
     };
-    let _ = writeln!(out, "  who:  agent {}, session {}; host {host}", one_line(&all.agent_id), one_line(&all.session_key));
+    let _ = writeln!(
+        out,
+        "  who:  agent {}, session {}; host {host}",
+        one_line(&all.agent_id),
+        one_line(&all.session_key)
+    );
     if let Some(PolicyShown { mode, security, security_source, ask, ask_source, .. }) = &all.policy {
         let _ = writeln!(
             out,
@@ -71,7 +77,11 @@ fn layers(out: &mut String, layers: &[Layer], paint: Paint) {
         let mark = if layer.decides { ">" } else { " " };
         let verdict = match layer.verdict {
             None => paint.faint("-    "),
-            Some(verdict) => format!("{}{}", word(verdict, paint), if verdict == Verdict::Ask { "  " } else { padding(verdict) }),
+            Some(verdict) => format!(
+                "{}{}",
+                word(verdict, paint),
+                if verdict == Verdict::Ask { "  " } else { padding(verdict) }
+            ),
         };
         let rule = layer.rule.as_ref().map(|rule| format!("  ({})", rule.shown())).unwrap_or_default();
         let why = one_line(layer.why.lines().next().unwrap_or_default());
@@ -180,7 +190,11 @@ fn changes(out: &mut String, all: &Explained, paint: Paint) {
     let heading = if all.verdict == Verdict::Allow { "what would stop it" } else { "what would change it" };
     let _ = writeln!(out, "\n{}", paint.heading(heading));
     if all.verdict == Verdict::Ask {
-        let _ = writeln!(out, "  -> {}: a person says yes: creel approvals approve ID", word(Verdict::Allow, paint));
+        let _ = writeln!(
+            out,
+            "  -> {}: a person says yes: creel approvals approve ID",
+            word(Verdict::Allow, paint)
+        );
     }
     for change in &all.changes {
         let _ = writeln!(out, "  -> {}: {}", word(change.gives, paint), one_line(&change.what));

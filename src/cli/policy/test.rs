@@ -23,7 +23,7 @@ const EXIT_FILE: u8 = 2;
 
 /// `creel policy test`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// JSON5: {defaults, cases: [{command, expect, …}]}.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -133,7 +133,12 @@ fn text(all: &[Done], every: bool, paint: Paint) -> String {
     for done in all {
         if done.differs.is_empty() {
             if every {
-                lines.push(format!("{}    {} {}", paint.good("ok"), word(&done.got.verdict), title(&done.case)));
+                lines.push(format!(
+                    "{}    {} {}",
+                    paint.good("ok"),
+                    word(&done.got.verdict),
+                    title(&done.case)
+                ));
             }
             continue;
         }

@@ -12,7 +12,7 @@ use crate::approvals::explain::change::{Edit, Parameter, Situation};
 use crate::approvals::explain::{
     Always, Analysis, Explained, Layer, PolicyShown, Rule, Run, entry_rule, settle, words,
 };
-use crate::approvals::policy::{Facts, ModePolicy, Reason, Target, judge};
+use crate::approvals::policy::{ModePolicy, Reason, Target, judge};
 use crate::approvals::programs::HostPrograms;
 use crate::approvals::remember::remember;
 use crate::approvals::safe_bins::SafeBins;
