@@ -151,6 +151,11 @@ impl HostSetting {
         (setting, refused.into_iter().map(warning).collect())
     }
 
+    /// The PATH that a command gets: what is looked up before a decision is looked up in it.
+    pub fn path(&self) -> String {
+        path::joined(&self.prepend, &self.path)
+    }
+
     /// The exact argv, environment and directory. Pure.
     pub fn plan(&self, permit: &Permit, tty: bool) -> Plan {
         let workdir = permit.workdir().unwrap_or(&self.workdir).to_owned();

@@ -38,7 +38,6 @@ pub(super) struct Gathered {
     chosen: Overrides,
     inline: Option<Level>,
     pub(super) document: Local,
-    locator: String,
     sender: Option<Sender>,
 }
 
@@ -93,12 +92,11 @@ impl Gathered {
         let tools = policy(&config, &subject, sandboxed, sender.as_ref(), context);
         callable(&tools, context, tool)?;
         let chosen = chosen::of(&state, &subject.session)?.changed(&in_message(context)?);
-        if let Some(problem) = document.held.standing.problem() {
+        for problem in document.problems() {
             tracing::warn!(target: "approvals", %problem, "the approvals document is not current");
         }
         Ok(Self {
             process: has(&tools, context, "process"),
-            locator: document.path.display().to_string(),
             inline: level(context)?,
             state,
             config,
@@ -122,17 +120,17 @@ impl Gathered {
             chosen: &self.chosen,
             inline: self.inline,
             sandboxed: self.sandboxed,
-            document: (&self.locator, self.document_of()),
-            standing: &self.document.held.standing,
+            local: &self.document,
             sender: self.sender.as_ref(),
             context,
         }
     }
 
-    /// The approvals document that holds.
-    pub(super) fn document_of(&self) -> &Document {
-        &self.document.held.document
+    /// Who looks at a command before a person does.
+    pub(super) fn reviewer(&self) -> crate::config::exec::ReviewerSettings {
+        crate::config::exec::ReviewerSettings::default()
     }
+
 }
 
 /// The sender as lists compare one.
