@@ -198,16 +198,12 @@ impl Judge<'_> {
         part.wrappers.iter().find(foreign).map(|(word, _)| word.clone())
     }
 
-    /// An approval for good covers it, or it needs none.
+    /// An approval for good covers it.
     pub(super) fn durable(&self, part: &Part) -> bool {
         let always = |at: usize| {
             self.rules.allow.entries().get(at).is_some_and(|entry| entry.source == Source::AllowAlways)
         };
-        match part.by {
-            By::Entry(at) => always(at),
-            By::Builtin => true,
-            By::SafeBin | By::Skill | By::Nothing(_) => false,
-        }
+        matches!(part.by, By::Entry(at) if always(at))
     }
 
     /// A word as the shell looks it up: with the home directory where it stands for that.
