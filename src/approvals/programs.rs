@@ -72,6 +72,11 @@ pub trait Lookup {
     fn program(&self, word: &str, dir: Option<&Path>) -> Option<Program>;
     /// A regular file that is named as an operand (a script), every link followed.
     fn file(&self, operand: &str, dir: Option<&Path>) -> Option<PathBuf>;
+    /// Hex SHA-256 of a file's content, for entries that pin it; `None` where it cannot be read.
+    fn digest(&self, file: &Path) -> Option<String> {
+        let _ = file;
+        None
+    }
     /// The home directory for `~` in patterns.
     fn home(&self) -> Option<&Path>;
 }
