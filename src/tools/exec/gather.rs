@@ -129,7 +129,6 @@ impl Gathered {
     pub(super) fn reviewer(&self) -> crate::config::exec::ReviewerSettings {
         crate::config::exec::ReviewerSettings::default()
     }
-
 }
 
 /// The sender as lists compare one.

@@ -120,13 +120,8 @@ pub(super) async fn look(
     let (text, cwd) = (job.params.command.clone(), fixed.held.path().to_owned());
     let strict_inline = decided.strict_inline;
     blocking(move || {
-        let rules = Rules {
-            allow: &lists.allow,
-            deny: &lists.deny,
-            safe: &lists.safe,
-            skills: &[],
-            strict_inline,
-        };
+        let rules =
+            Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(&text, &cwd, &rules, &lookup);
         let denied_by = assessed.denied.as_ref().map(|by| lists.denier(by.entry));
         let pinned = enforce(&assessed, false);
