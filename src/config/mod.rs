@@ -24,6 +24,7 @@
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
 //! | [`legacy`] | keys of former versions, rewritten in place |
 //! | [`schema`] | the JSON Schema |
+//! | [`reviewer`] | who looks at a command in mode `auto` |
 //! | `subject` | which agent and session are meant |
 
 mod agents;
@@ -43,6 +44,7 @@ pub mod network;
 pub mod path;
 pub mod reader;
 pub mod resolved;
+pub mod reviewer;
 pub mod sandbox;
 pub mod schema;
 pub mod seccomp;

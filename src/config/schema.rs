@@ -175,10 +175,23 @@ fn exec() -> Members {
         ("safeBins", other("Not read yet.")),
         ("safeBinTrustedDirs", other("Not read yet.")),
         ("safeBinProfiles", other("Not read yet.")),
-        ("commandHighlighting", other("Not read yet.")),
+        ("commandHighlighting", flag("Who decides about a command may be shown where its programs stand.")),
         ("grantExpiryDays", other("Not read yet.")),
-        ("reviewer", other("Not read yet.")),
+        ("reviewer", closed("Who looks at a command in mode auto before a person does.", reviewer())),
         ("applyPatch", other("Not read yet.")),
+    ]
+}
+
+fn reviewer() -> Members {
+    let words = super::reviewer::THINKING.map(|(word, _)| word);
+    vec![
+        ("command", texts("A program by its absolute path, and its arguments.")),
+        ("url", text("An endpoint of chat completions, up to /chat/completions.")),
+        ("keyEnv", text("The variable that holds the endpoint's key.")),
+        ("model", text("The model that the endpoint is asked for.")),
+        ("thinking", one_of("How hard the model thinks.", &words)),
+        ("fastMode", flag("The endpoint's faster service.")),
+        ("timeoutMs", whole("Milliseconds for an answer; at least 1000.", 1)),
     ]
 }
 
@@ -261,6 +274,7 @@ mod tests {
             (sandbox(), super::super::sandbox::KEYS),
             (docker(), super::super::docker::KEYS),
             (exec(), super::super::exec::KEYS),
+            (reviewer(), super::super::reviewer::KEYS),
             (tools(true), super::super::tools::KEYS),
         ] {
             let known: BTreeSet<&str> = members.iter().map(|(name, _)| *name).collect();
