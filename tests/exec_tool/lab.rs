@@ -10,7 +10,7 @@ use creel::process::sessions::{Reach, Sessions, Unreached};
 use creel::runner::Link;
 use creel::sandbox::{InUse, Sandboxes};
 use creel::state::StateDir;
-use creel::tools::exec::OpenSandboxes;
+use creel::tools::exec::{OpenSandboxes, Waiting};
 use creel::tools::process::Polls;
 use creel::tools::{Context, ToolError, ToolResult, Toolbox};
 use creel::{Sandbox, SandboxOptions};
@@ -65,7 +65,7 @@ impl Lab {
         let sessions = Sessions::open(&state, Arc::new(Nowhere)).await.unwrap();
         let open = Arc::new(OpenSandboxes::default());
         let desk = Desk::over(&state, sessions.events()).unwrap();
-        let tools = Toolbox { sessions, state, base, open, polls: Polls::default(), desk };
+        let tools = Toolbox { sessions, state, base, open, polls: Polls::default(), desk, waiting: Waiting::default() };
         Self { tools, dir }
     }
 
