@@ -6,6 +6,8 @@ mod get;
 mod set;
 mod test;
 
+pub(in crate::cli) use get::policy;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
