@@ -1,6 +1,7 @@
 //! The block `tools.exec`, global and of each agent (spec `exec.md` §14.1).
 
 use super::reader::{Block, Set};
+use super::safe_bins::{SafeBinLayer, SafeBinSettings};
 
 pub(super) const KEYS: &[&str] = &[
     "host",
@@ -137,6 +138,7 @@ pub struct ExecLayer {
     pub running_notice_ms: Option<Set<u64>>,
     pub path_prepend: Option<Set<Vec<String>>>,
     pub strict_inline_eval: Option<Set<bool>>,
+    pub safe_bins: SafeBinLayer,
 }
 
 impl ExecLayer {
@@ -159,6 +161,7 @@ impl ExecLayer {
             running_notice_ms: block.whole("approvalRunningNoticeMs", 0),
             path_prepend: path_prepend(block),
             strict_inline_eval: block.flag("strictInlineEval"),
+            safe_bins: SafeBinLayer::read(block),
         };
         one_policy(block, &layer);
         Some(layer)
@@ -245,6 +248,9 @@ pub struct ResolvedExec {
     pub path_prepend: Vec<String>,
     /// Inline evaluation needs approval.
     pub strict_inline_eval: bool,
+    /// Programs that only filter their input.
+    #[serde(skip)]
+    pub safe_bins: SafeBinSettings,
 }
 
 impl ResolvedExec {
@@ -293,6 +299,7 @@ impl ResolvedExec {
                 agent.strict_inline_eval.as_ref().or(global.strict_inline_eval.as_ref()),
             )
             .unwrap_or_default(),
+            safe_bins: SafeBinSettings::merge(&global.safe_bins, &agent.safe_bins),
         }
     }
 }

@@ -172,14 +172,29 @@ fn exec() -> Members {
             "approvalRunningNoticeMs",
             whole("Milliseconds until an approved command that still runs is told of; 0 is never.", 0),
         ),
-        ("safeBins", other("Not read yet.")),
-        ("safeBinTrustedDirs", other("Not read yet.")),
-        ("safeBinProfiles", other("Not read yet.")),
+        ("safeBins", texts("Programs that only filter their input.")),
+        (
+            "safeBinTrustedDirs",
+            texts("Directories whose programs may be safe bins, beside /bin and /usr/bin."),
+        ),
+        ("safeBinProfiles", map("Which arguments a safe bin may have, by its name.", safe_bin_profile())),
         ("commandHighlighting", other("Not read yet.")),
         ("grantExpiryDays", other("Not read yet.")),
         ("reviewer", other("Not read yet.")),
         ("applyPatch", other("Not read yet.")),
     ]
+}
+
+fn safe_bin_profile() -> Value {
+    closed(
+        "What is not declared is refused.",
+        vec![
+            ("minPositional", whole("Fewest operands.", 0)),
+            ("maxPositional", whole("Most operands.", 0)),
+            ("allowedValueFlags", texts("Options that take a value.")),
+            ("deniedFlags", texts("Options that are refused.")),
+        ],
+    )
 }
 
 fn lists() -> Members {

@@ -31,8 +31,8 @@ pub(super) struct Outer<'o> {
     span: Span,
     /// Where the shell runs.
     dir: Option<&'o Path>,
-    /// The shell covers it or is in the way of it: found in no directory of the system.
-    untrusted: Option<&'o str>,
+    /// What stands in front of the text: the shell, and what it was called through.
+    wrappers: &'o [(String, Option<Program>)],
 }
 
 impl Judge<'_> {
@@ -68,18 +68,21 @@ impl Judge<'_> {
                 Part { by: By::Entry(entry), effective: argv.clone(), program, ..bare(candidate, None, dir) };
             return parts.push(part);
         }
-        let untrusted = (!trusted).then_some(called);
-        self.groups(inner, Some(Outer { span: candidate.span, dir, untrusted }), parts);
+        let mut wrappers = self.wrappers(candidate, dir);
+        wrappers.push((called.to_owned(), program));
+        self.groups(inner, Some(Outer { span: candidate.span, dir, wrappers: &wrappers }), parts);
+    }
+
+    fn wrappers(&self, candidate: &Candidate, dir: Option<&Path>) -> Vec<(String, Option<Program>)> {
+        let found = |word: &String| (word.clone(), self.lookup.program(word, dir));
+        candidate.wrappers.iter().map(found).collect()
     }
 
     fn part(&self, candidate: &Candidate, outer: Option<Outer<'_>>, dir: Option<PathBuf>) -> Part {
         let dir_path = dir.as_deref();
         let mut part = bare(candidate, outer, dir_path);
-        part.wrappers = candidate
-            .wrappers
-            .iter()
-            .map(|word| (word.clone(), self.lookup.program(&self.typed(word, false), dir_path)))
-            .collect();
+        part.wrappers = outer.map(|outer| outer.wrappers.to_vec()).unwrap_or_default();
+        part.wrappers.extend(self.wrappers(candidate, dir_path));
         part.by = match &candidate.runs {
             Runs::Builtin => By::Builtin,
             Runs::Program(words) => self.program(words, &mut part),
@@ -88,9 +91,7 @@ impl Judge<'_> {
             Runs::Unclear(Unclear::Shell) => self.opaque_shell(candidate, &mut part),
             Runs::Unclear(why) => By::Nothing(Gap::Unclear(*why)),
         };
-        let in_the_way = outer.and_then(|outer| outer.untrusted.map(str::to_owned));
-        let in_the_way = in_the_way.or_else(|| self.foreign_wrapper(&part));
-        if let Some(word) = in_the_way.filter(|_| part.by.covers()) {
+        if let Some(word) = self.foreign_wrapper(&part).filter(|_| part.by.covers()) {
             part.by = By::Nothing(Gap::Untrusted(word));
         }
         part
