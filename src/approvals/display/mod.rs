@@ -15,6 +15,7 @@ use std::ops::Range;
 
 pub use escape::{escape_for_markdown, visible};
 pub use summary::{CommandAnalysis, summary};
+pub(crate) use summary::{obstacle, unclear_kind};
 
 use crate::shell::words;
 
