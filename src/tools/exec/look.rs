@@ -123,7 +123,7 @@ pub(super) async fn look(
         let rules =
             Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(&text, &cwd, &rules, &lookup);
-        let denied_by = assessed.denied.as_ref().map(|by| by.entry.map_or_else(|| "the limits of the analysis".to_owned(), |entry| lists.denier(entry)));
+        let denied_by = assessed.denied.as_ref().map(|by| by.entry.map_or_else(|| "a deny list, which cannot be compared with so long a text".to_owned(), |place| lists.denier(place)));
         let pinned = enforce(&assessed, false);
         let seen = enforce(&assessed, true).ok();
         let remembered = remember(&assessed);
