@@ -1,10 +1,9 @@
 //! Leave to run a command outside every sandbox. A type of its own: what may run in a container may not therefore run
 //! on a machine, and the compiler says so.
 
-use sha2::{Digest as _, Sha256};
-
+use super::binding::{Binding, Pin, Sum};
 use super::permit::{Command, Permit};
-use super::policy::Target;
+use super::policy::{Decision, Target};
 
 /// Everything that is decided about, and that nothing may change afterwards.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,10 +38,41 @@ impl std::fmt::Debug for HostCommand {
 /// Why a command may run on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ground {
+    /// Nobody wrote anything, and the built-in default is `full`/`off`.
+    BuiltIn,
     /// Somebody wrote `full` at this key, and nothing that has a say is stricter.
     Written(String),
     /// Elevated `full`, where neither the configuration nor the machine's document would ask (spec `exec.md` §9.4).
     ElevatedFull,
+    /// All of it is listed.
+    Listed {
+        /// Ids of the entries that cover it, or their patterns where they have none; empty where safe programs do.
+        entries: Vec<String>,
+    },
+    /// Somebody approved it.
+    Approved {
+        /// The question's id.
+        id: String,
+        /// What was decided: never [`Decision::Deny`].
+        decision: Decision,
+        /// Who decided, where that is known.
+        by: Option<String>,
+    },
+    /// The automatic reviewer allowed this run.
+    Reviewed,
+    /// Nobody could be asked, and the fallback lets it run.
+    Fallback,
+    /// A grant with a budget, by its id.
+    Grant(String),
+}
+
+/// What a permit has pinned beside the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pinned {
+    arg0: Option<String>,
+    pins: Vec<Pin>,
+    /// Of everything that was bound.
+    binding: String,
 }
 
 /// Leave to run one command on one host. Only [`super::host`] can make one.
@@ -52,21 +82,59 @@ pub struct HostPermit {
     host: Target,
     agent: String,
     ground: Ground,
+    pinned: Option<Pinned>,
+    expires_at_ms: Option<u64>,
     digest: String,
 }
 
 impl HostPermit {
-    /// For a command that was decided about.
+    /// For a command that was decided about, whatever its files are: `full`.
     pub(super) fn new(command: HostCommand, ground: Ground) -> Self {
+        Self::made(command, ground, None, None)
+    }
+
+    /// For a command that was decided about as it is bound. What was bound is what runs: command, directory and environment
+    /// are the binding's, whatever `command` says by now (A155, A167). It is good until `expires_at_ms` (Unix
+    /// milliseconds; `None`: as long as it is held).
+    pub(super) fn bound(
+        command: HostCommand,
+        ground: Ground,
+        binding: &Binding,
+        expires_at_ms: Option<u64>,
+    ) -> Self {
+        let command = HostCommand {
+            command: binding.command().clone(),
+            workdir: binding.cwd().to_string_lossy().into_owned(),
+            env: binding.env().to_vec(),
+            ..command
+        };
+        let pinned = Pinned {
+            arg0: binding.arg0().map(str::to_owned),
+            pins: binding.pins(),
+            binding: binding.digest().to_owned(),
+        };
+        Self::made(command, ground, Some(pinned), expires_at_ms)
+    }
+
+    fn made(
+        command: HostCommand,
+        ground: Ground,
+        pinned: Option<Pinned>,
+        expires_at_ms: Option<u64>,
+    ) -> Self {
         let HostCommand { command, host, workdir, env, session, agent } = command;
         let permit = Permit::sandbox(session, command, Some(workdir), env);
-        let mut hash = Sha256::new();
+        let mut sum = Sum::default();
         for part in ["host", word(host), &agent, permit.digest()] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part.as_bytes());
+            sum.part(part.as_bytes());
         }
-        let digest = crate::state::hex(&hash.finalize());
-        Self { permit, host, agent, ground, digest }
+        if let Some(pinned) = &pinned {
+            sum.part(pinned.binding.as_bytes());
+            sum.part(pinned.arg0.as_deref().unwrap_or("\0").as_bytes());
+            sum.pins(&pinned.pins);
+        }
+        sum.number(expires_at_ms.unwrap_or(u64::MAX));
+        Self { permit, host, agent, ground, pinned, expires_at_ms, digest: sum.hex() }
     }
 
     /// What is planned and spawned.
@@ -89,13 +157,33 @@ impl HostPermit {
         &self.ground
     }
 
-    /// Hex SHA-256 over everything the permit binds: host, agent, session, command, directory and environment.
+    /// What the supervisor compares right before the start; empty where nothing was bound.
+    pub(crate) fn pins(&self) -> &[Pin] {
+        self.pinned.as_ref().map(|pinned| pinned.pins.as_slice()).unwrap_or_default()
+    }
+
+    /// What an argv's program is called by, where that is not its path.
+    pub(crate) fn arg0(&self) -> Option<&str> {
+        self.pinned.as_ref()?.arg0.as_deref()
+    }
+
+    /// It was decided about these very words and files: no alias and no function of the user's may take their place (5.35).
+    pub fn exact(&self) -> bool {
+        self.pinned.is_some()
+    }
+
+    /// When it ends, in Unix milliseconds.
+    pub fn expires_at_ms(&self) -> Option<u64> {
+        self.expires_at_ms
+    }
+
+    /// Hex SHA-256 over everything the permit binds: host, agent, session, command, directory, environment, files, expiry.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 }
 
-const fn word(host: Target) -> &'static str {
+pub(super) const fn word(host: Target) -> &'static str {
     match host {
         Target::Sandbox => "sandbox",
         Target::Gateway => "gateway",

@@ -72,6 +72,11 @@ pub trait Lookup {
     fn program(&self, word: &str, dir: Option<&Path>) -> Option<Program>;
     /// A regular file that is named as an operand (a script), every link followed.
     fn file(&self, operand: &str, dir: Option<&Path>) -> Option<PathBuf>;
+    /// Hex SHA-256 of a file's content, for entries that pin it; `None` where it cannot be read.
+    fn digest(&self, file: &Path) -> Option<String> {
+        let _ = file;
+        None
+    }
     /// The home directory for `~` in patterns.
     fn home(&self) -> Option<&Path>;
 }
@@ -265,8 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn no_path_finds_nothing() {
-        assert_eq!(HostPrograms::new("", None).program("sh", Some(Path::new("/bin"))), None);
+    fn an_empty_path_is_where_the_command_runs() {
+        let tree = Tree::new();
+        let programs = HostPrograms::new("", None);
+        assert!(programs.program("tool", Some(&tree.at("bin"))).is_some());
+        assert_eq!(programs.program("tool", Some(&tree.root())), None);
+        assert_eq!(HostPrograms::default().program("tool", Some(&tree.at("bin"))), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use creel::approvals::desk::Desk;
 use creel::engine::{Discovery, Engine};
 use creel::process::record::Place;
 use creel::process::sessions::{Reach, Sessions, Unreached};
@@ -63,7 +64,8 @@ impl Lab {
         let state = StateDir::at(state);
         let sessions = Sessions::open(&state, Arc::new(Nowhere)).await.unwrap();
         let open = Arc::new(OpenSandboxes::default());
-        let tools = Toolbox { sessions, state, base, open, polls: Polls::default() };
+        let desk = Desk::over(&state, sessions.events()).unwrap();
+        let tools = Toolbox { sessions, state, base, open, polls: Polls::default(), desk };
         Self { tools, dir }
     }
 

@@ -63,7 +63,8 @@ fn rules<M: SerializeMap>(map: &mut M, rules: &Rules) -> Result<(), M::Error> {
     some(map, "security", rules.security.as_ref())?;
     some(map, "ask", rules.ask.as_ref())?;
     some(map, "askFallback", rules.ask_fallback.as_ref())?;
-    some(map, "autoAllowSkills", rules.auto_allow_skills.as_ref())
+    some(map, "autoAllowSkills", rules.auto_allow_skills.as_ref())?;
+    some(map, "denylist", Some(&rules.denylist).filter(|list| !list.is_empty()))
 }
 
 impl Serialize for Rules {
@@ -105,6 +106,7 @@ impl Serialize for Entry {
         some(&mut map, "lastUsedAt", self.last_used_at.as_ref())?;
         some(&mut map, "lastUsedCommand", self.last_used_command.as_ref())?;
         some(&mut map, "lastResolvedPath", self.last_resolved_path.as_ref())?;
+        some(&mut map, "contentSha256", self.content_sha256.as_ref())?;
         unknown(&mut map, &self.unknown)?;
         map.end()
     }

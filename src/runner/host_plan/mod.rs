@@ -107,6 +107,11 @@ impl std::fmt::Debug for HostSetting {
 }
 
 impl HostProbes {
+    /// Probes that start no login shell: PATH is this process's own then.
+    pub fn without_login() -> Self {
+        Self { login: login_path::LoginPath::unasked(), ..Self::default() }
+    }
+
     async fn snapshot(&self, shell: &Shell, side: &HostSide<'_>, call: &HostCall<'_>) -> Option<String> {
         let home = side.home.filter(|_| !call.exact)?;
         let (gateway, state, cwd) = (side.env, side.state, call.workdir);
@@ -144,6 +149,11 @@ impl HostSetting {
             format!("The shared variable {name:?} was not passed to the command: {why}.")
         };
         (setting, refused.into_iter().map(warning).collect())
+    }
+
+    /// The PATH that a command gets: what is looked up before a decision is looked up in it.
+    pub fn path(&self) -> String {
+        path::joined(&self.prepend, &self.path)
     }
 
     /// The exact argv, environment and directory. Pure.

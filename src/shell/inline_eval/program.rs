@@ -9,7 +9,7 @@ pub fn name(executable: &str) -> String {
 }
 
 /// A name without a version behind it: `python3.11`, `node-18`, `lua5.4`.
-pub(in crate::shell) fn unversioned(name: &str) -> &str {
+pub(crate) fn unversioned(name: &str) -> &str {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if bare.len() == name.len() { name } else { bare.strip_suffix('-').unwrap_or(bare) }
 }

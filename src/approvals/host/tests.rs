@@ -227,6 +227,7 @@ mod tests {
             Ok(permit) => match permit.ground() {
                 Ground::Written(key) => format!("written {key}"),
                 Ground::ElevatedFull => "elevated".to_owned(),
+                other => format!("{other:?}"),
             },
             Err(error) => {
                 let report = error.report();

@@ -1,0 +1,1 @@
+//! A row of the database becomes a document.
