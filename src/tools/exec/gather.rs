@@ -3,7 +3,6 @@
 
 use super::decide::Known;
 use super::error::ExecError;
-use crate::approvals::document::Document;
 use crate::approvals::store::{self, Local};
 use crate::client::SandboxOptions;
 use crate::config::exec::ExecEnv;
@@ -130,7 +129,6 @@ impl Gathered {
     pub(super) fn reviewer(&self) -> crate::config::exec::ReviewerSettings {
         crate::config::exec::ReviewerSettings::default()
     }
-
 }
 
 /// The sender as lists compare one.

@@ -45,16 +45,18 @@ impl Lists {
     }
 
     /// What the documents and these grants say for the agent of a call.
-    fn compile(gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Self {
+    pub(super) fn compile(gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Self {
         let hosts = gathered.document.hosts(Some(&gathered.subject.agent));
-        let written: Vec<&Entry> = hosts.iter().flat_map(|host| host.rules.allowlist.iter().copied()).collect();
+        let written: Vec<&Entry> =
+            hosts.iter().flat_map(|host| host.rules.allowlist.iter().copied()).collect();
         let granted: Vec<(String, Entry)> = grants
             .iter()
             .flat_map(|grant| grant.entries().into_iter().map(|entry| (grant.grant_id.clone(), entry)))
             .collect();
         let allow: Vec<&Entry> =
             written.iter().copied().chain(granted.iter().map(|(_, entry)| entry)).collect();
-        let denying = hosts.iter().flat_map(|host| host.rules.denylist.iter().map(|entry| (host.locator, *entry)));
+        let denying =
+            hosts.iter().flat_map(|host| host.rules.denylist.iter().map(|entry| (host.locator, *entry)));
         let (deniers, deny): (Vec<String>, Vec<&Entry>) = denying
             .map(|(locator, entry)| (format!("{locator} denylist {:?}", entry.pattern), entry))
             .unzip();

@@ -56,7 +56,8 @@ fn assessed(input: &Value, root: &Path) -> Assessed {
     let allow = Entries::compile(&entries.iter().collect::<Vec<_>>(), &lookup);
     let safe = SafeBins::new(&settings(input), &lookup).with_system(&[&root.join("usr/bin")]);
     let skills: Vec<Program> = skills(input, &lookup);
-    let rules = Rules { allow: &allow, deny: &Entries::default(), safe: &safe, skills: &skills, strict_inline: true };
+    let rules =
+        Rules { allow: &allow, deny: &Entries::default(), safe: &safe, skills: &skills, strict_inline: true };
     let text = input["command"].as_str().unwrap_or_default();
     assess(text, Path::new(input["cwd"].as_str().unwrap_or_default()), &rules, &lookup)
 }
