@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{DeskError, Question, Terms};
+use crate::approvals::allowlist::{DIRECTORY, REAL_PATH};
 use crate::approvals::document::{Entry, Source};
 use crate::paths::lexical::{clean, inside};
 
@@ -58,6 +59,12 @@ pub struct Covers {
     /// What the arguments must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arg_pattern: Option<String>,
+    /// The file that the program was, where its name is a link of a multi-call binary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_path: Option<String>,
+    /// It holds in and below this directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// An approval wrote it.
     #[serde(default)]
     pub approved: bool,
@@ -68,6 +75,8 @@ impl Covers {
         Self {
             pattern: entry.pattern.clone(),
             arg_pattern: entry.arg_pattern.clone(),
+            real_path: entry.unknown.get(REAL_PATH).and_then(|path| path.as_str()).map(str::to_owned),
+            directory: None,
             approved: entry.source == Source::AllowAlways,
         }
     }
@@ -75,10 +84,13 @@ impl Covers {
     /// As an entry of an allowlist.
     pub fn entry(&self) -> Entry {
         let source = if self.approved { Source::AllowAlways } else { Source::Manual };
+        let keys = [(REAL_PATH, &self.real_path), (DIRECTORY, &self.directory)];
+        let unknown = keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.clone()?.into())));
         Entry {
             pattern: self.pattern.clone(),
             arg_pattern: self.arg_pattern.clone(),
             source,
+            unknown: unknown.collect(),
             ..Entry::default()
         }
     }
@@ -133,18 +145,19 @@ impl Grant {
         self.terms.uses.is_some_and(|uses| self.use_count >= uses).then_some("used up")
     }
 
-    /// Its entries, to be compiled behind those of the document.
-    pub fn entries(&self) -> Vec<Entry> {
-        self.covers.iter().map(Covers::entry).collect()
-    }
-
-    /// Whether it holds for a command that runs in this directory, which is canonical. `None` is one that is not known.
+    /// Whether any command that begins in this directory, which is canonical, may be covered. Where a command goes after that
+    /// is looked at entry by entry.
     pub fn holds_in(&self, dir: Option<&Path>) -> bool {
         match (&self.terms.directory, dir) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(directory), Some(dir)) => inside(Path::new(directory), &clean(dir)),
         }
+    }
+
+    /// Its entries, to be compiled behind those of the document.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.covers.iter().map(Covers::entry).collect()
     }
 }
 
@@ -177,14 +190,13 @@ pub(super) fn minted(
 
 /// Below a directory the arguments do not matter; elsewhere they are those that were approved.
 fn limited(entry: &Entry, terms: &Terms) -> Result<Covers, DeskError> {
-    if terms.directory.is_none() {
-        return Ok(Covers::of(entry));
-    }
+    let Some(directory) = &terms.directory else { return Ok(Covers::of(entry)) };
     if entry.pattern.starts_with('=') {
         let why = "a whole command text was approved, and no program that could be limited to a directory";
         return Err(DeskError::Terms(why.to_owned()));
     }
-    Ok(Covers { pattern: entry.pattern.clone(), arg_pattern: None, approved: false })
+    let directory = Some(directory.clone());
+    Ok(Covers { arg_pattern: None, directory, approved: false, ..Covers::of(entry) })
 }
 
 fn check(terms: &Terms, now: u64) -> Result<(), DeskError> {
@@ -194,7 +206,7 @@ fn check(terms: &Terms, now: u64) -> Result<(), DeskError> {
         Terms { expires_at_ms: Some(at), .. } if *at > last => "it would last longer than 3650 days",
         Terms { uses: Some(0), .. } => "0 uses are none",
         Terms { directory: Some(dir), .. } if !plain(dir) => {
-            "its directory is not an absolute path without . and .."
+            "its directory is not an absolute path without . and .. and without / at its end"
         }
         _ => return Ok(()),
     };
@@ -203,8 +215,5 @@ fn check(terms: &Terms, now: u64) -> Result<(), DeskError> {
 
 /// Absolute, and the same text whoever resolves it.
 fn plain(dir: &str) -> bool {
-    use std::path::Component;
-    let path = Path::new(dir);
-    let parts = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    path.is_absolute() && parts && !dir.contains('\0') && !dir.split('/').any(|part| part == ".")
+    dir.starts_with('/') && !dir.contains('\0') && crate::paths::lexical::clean_text(dir) == dir
 }

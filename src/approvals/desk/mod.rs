@@ -127,10 +127,19 @@ impl Desk {
 
     /// What waits, the newest first.
     pub fn pending(&self) -> Vec<Record> {
+        self.records(|live| live.record.clone())
+    }
+
+    /// The same for the operator's own terminal: nothing is redacted.
+    pub fn pending_here(&self) -> Vec<Record> {
+        self.records(|live| live.record.plain(&live.question))
+    }
+
+    fn records(&self, record: fn(&Live) -> Record) -> Vec<Record> {
         let mut live = self.live();
         self.end_overdue(&mut live);
         let mut pending: Vec<Record> =
-            live.values().filter(|live| live.record.is_pending()).map(|live| live.record.clone()).collect();
+            live.values().filter(|live| live.record.is_pending()).map(record).collect();
         pending.sort_by(|one, other| (other.created_at_ms, &other.id).cmp(&(one.created_at_ms, &one.id)));
         pending
     }

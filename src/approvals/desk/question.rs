@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::grant::Operation;
+use crate::approvals::display::visible;
 use crate::approvals::document::Entry;
 use crate::approvals::policy::{Answer, Decision, Target};
 
@@ -234,14 +235,14 @@ impl Record {
         now: u64,
         expires: u64,
     ) -> Result<Self, super::DeskError> {
-        let shown = |text: &String| crate::shown::one_line(text);
+        let shown = |text: &String| visible(text);
         Ok(Self {
             id: id.to_owned(),
             slug: super::id::slug(id).to_owned(),
             kind: KIND.to_owned(),
             status: Status::Pending,
-            command_text: super::show::command(&question.command)?,
-            argv: question.argv.as_deref().map(super::show::words).transpose()?,
+            command_text: super::show::command(&question.command, true)?,
+            argv: question.argv.as_deref().map(|argv| super::show::words(argv, true)).transpose()?,
             cwd: shown(&question.cwd),
             host: match question.host {
                 Some(Target::Node) => "node".to_owned(),
@@ -267,6 +268,17 @@ impl Record {
             grant_id: None,
             consumed_at_ms: None,
         })
+    }
+
+    /// The same for the operator's own terminal, which hides nothing: who decides there sees what runs.
+    pub(super) fn plain(&self, question: &Question) -> Self {
+        let command = super::show::command(&question.command, false);
+        let argv = question.argv.as_deref().map(|argv| super::show::words(argv, false));
+        Self {
+            command_text: command.unwrap_or_else(|_| self.command_text.clone()),
+            argv: argv.and_then(Result::ok).or_else(|| self.argv.clone()),
+            ..self.clone()
+        }
     }
 
     /// It waits.

@@ -1,6 +1,5 @@
 //! The desk without a keeper.
 
-use std::path::Path;
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
@@ -259,7 +258,7 @@ async fn events_say_what_waits_and_take_it_back() {
     let room = room();
     let ticket = room.desk.ask(&question("echo \u{202e}x")).unwrap();
     let [(EventKind::ApprovalRequested, text)] = &room.events()[..] else { panic!("{:?}", room.events()) };
-    assert!(text.contains(r"echo \u{202e}x") && text.contains(&ticket.id), "{text}");
+    assert!(text.contains(r"echo \u{202E}x") && text.contains(&ticket.id), "{text}");
     room.desk.answer(&ticket.id, Decision::Deny, None, &person()).unwrap();
     let [(EventKind::ApprovalResolved, text)] = &room.events()[..] else { panic!("{:?}", room.events()) };
     assert!(text.contains("denied"), "{text}");
@@ -328,9 +327,7 @@ async fn a_directory_stands_for_the_arguments() {
         (entry.pattern.as_str(), &entry.arg_pattern, entry.source),
         ("/usr/bin/python3", &None, Source::Manual)
     );
-    let holds = |dir: &str| grant.holds_in(Some(Path::new(dir)));
-    assert!(holds("/ws") && holds("/ws/a/b"));
-    assert!(!holds("/wsx") && !holds("/") && !holds("/ws/../etc") && !grant.holds_in(None));
+    assert_eq!(entry.unknown["directory"], "/ws", "the list looks at it for each command");
     assert_eq!(grant.over(later), Some("expired"));
     assert_eq!(desk.revoke_grant(&grant.grant_id, "person").unwrap(), Revoked::Revoked);
     assert_eq!(desk.revoke_grant(&grant.grant_id, "person").unwrap(), Revoked::AlreadyRevoked);

@@ -125,10 +125,6 @@ impl Gathered {
         }
     }
 
-    /// Who looks at a command before a person does.
-    pub(super) fn reviewer(&self) -> crate::config::exec::ReviewerSettings {
-        crate::config::exec::ReviewerSettings::default()
-    }
 }
 
 /// The sender as lists compare one.

@@ -99,7 +99,10 @@ fn compare(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
     if upstream != assessed.analysis.is_ok() {
         facets.add("analysisOk", json!(upstream), said, kind);
     }
-    facets.allowed("satisfied", flag("satisfied"), assessed.satisfied);
+    if flag("satisfied") != assessed.satisfied {
+        let kind = if assessed.satisfied { Difference::Looser } else { Difference::Stricter };
+        facets.add("satisfied", json!(flag("satisfied")), json!(gaps(assessed)), kind);
+    }
     if expect.get("durable").is_some() {
         facets.allowed("durable", flag("durable"), assessed.durable);
     }
@@ -137,6 +140,16 @@ fn segments(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
             facets.add("exec", upstream, creel, Difference::Other);
         }
     }
+}
+
+/// What is in the way of each command, and of the text as a whole.
+fn gaps(assessed: &Assessed) -> Vec<String> {
+    let whole = assessed.analysis.as_ref().err().map(|refused| format!("{:?}", refused.obstacle));
+    let of = |part: &Part| match &part.by {
+        By::Nothing(gap) => Some(format!("{gap:?}")),
+        _ => None,
+    };
+    whole.into_iter().chain(assessed.parts.iter().filter_map(of)).collect()
 }
 
 fn covered(part: &Part) -> (Value, Value) {
