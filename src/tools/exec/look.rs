@@ -26,6 +26,9 @@ use crate::paths::hold::HeldSource;
 use crate::process::store::now_ms;
 use crate::tools::{ToolError, Toolbox};
 
+/// Stands for an entry where a text is too much to be looked through for one.
+const LIMITS: &str = "built-in: a text beyond the limits of the analysis, where something is denied";
+
 /// What was seen. It is kept while a person is asked.
 #[derive(Debug)]
 pub(super) struct Look {
