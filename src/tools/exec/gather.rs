@@ -124,7 +124,10 @@ impl Gathered {
             context,
         }
     }
+<<<<<<< HEAD
 
+=======
+>>>>>>> fl
 }
 
 /// The sender as lists compare one.
