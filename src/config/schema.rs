@@ -176,7 +176,7 @@ fn exec() -> Members {
         ("safeBinTrustedDirs", other("Not read yet.")),
         ("safeBinProfiles", other("Not read yet.")),
         ("commandHighlighting", other("Not read yet.")),
-        ("grantExpiryDays", other("Not read yet.")),
+        ("grantExpiryDays", whole("Days until a grant for scheduled runs ends, 1 to 3650.", 1)),
         ("reviewer", other("Not read yet.")),
         ("applyPatch", other("Not read yet.")),
     ]
