@@ -45,7 +45,8 @@ impl Asking {
         let assessed = looked.assessed;
         let facts = assessed.facts(looked.enforced.is_err());
         let patterns = matches!(looked.remembered, Remembered::Entries(entries) if !entries.is_empty());
-        let lasting = patterns && facts.analysed && !facts.inline_eval && !facts.suppresses && !facts.unpinned;
+        let lasting =
+            patterns && facts.analysed && !facts.inline_eval && !facts.suppresses && !facts.unpinned;
         let persistence = if lasting { Persistence::Patterns } else { Persistence::OneShot };
         let review = eligible(standing.policy, assessed);
         let mut asking = Self {
@@ -77,8 +78,9 @@ impl Asking {
             ));
         }
         if assessed.suppresses {
-            self.warnings
-                .push("Warning: this command changes which findings of the security audit are shown.".to_owned());
+            self.warnings.push(
+                "Warning: this command changes which findings of the security audit are shown.".to_owned(),
+            );
         }
         if let (true, Err(why)) = (assessed.satisfied, looked.enforced) {
             self.warnings.push(format!("Warning: it is listed, and cannot be run exactly as listed: {why}."));

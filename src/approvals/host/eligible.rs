@@ -12,7 +12,8 @@ const UNBOUND: &str = "Exec auto-review skipped: dispatch chain cannot be bound"
 const UNREAD: &str = "Exec auto-review skipped: the command cannot be analysed";
 const TOO_MANY: &str = "Exec auto-review skipped: the text has too many commands";
 const SUPPRESSES: &str = "Exec auto-review skipped: a change of audit suppressions needs a person";
-const STARTUP: &str = "Exec auto-review skipped: startup files of a login or interactive shell need human approval";
+const STARTUP: &str =
+    "Exec auto-review skipped: startup files of a login or interactive shell need human approval";
 
 /// What of the wrappers leaves open what runs.
 const INDIRECT: [&str; 6] = ["builtin", "command", "exec", "xcrun", "busybox", "toybox"];
@@ -46,9 +47,9 @@ fn starts_a_shell(part: &Part) -> bool {
     let shell = matches!(word.as_str(), "sh" | "bash" | "dash" | "zsh" | "ksh" | "fish");
     let startup = |text: &str| {
         matches!(text, "--login" | "--interactive" | "--rcfile" | "--init-file")
-            || text.strip_prefix('-').is_some_and(|flags| {
-                !flags.starts_with('-') && flags.contains(['l', 'i'])
-            })
+            || text
+                .strip_prefix('-')
+                .is_some_and(|flags| !flags.starts_with('-') && flags.contains(['l', 'i']))
     };
     shell && part.argv.iter().skip(1).any(|word| startup(&word.text))
 }

@@ -163,9 +163,7 @@ pub fn decide(host: Target, standing: &Standing<'_>, looked: &Looked<'_>) -> Nex
     let reason = judged.decider().map_or(Reason::Miss, |say| say.reason);
     match judged.verdict {
         Verdict::Allow if standing.policy.security == Security::Full => run(trusted(standing)),
-        Verdict::Allow if looked.enforced.is_ok() => {
-            Next::Run(Cleared::new(listed(looked), Launch::Pinned))
-        }
+        Verdict::Allow if looked.enforced.is_ok() => Next::Run(Cleared::new(listed(looked), Launch::Pinned)),
         // A verdict that says yes to what cannot be run as it was matched is none.
         Verdict::Allow | Verdict::Deny => Next::Deny(HostDenied::missed(reason, standing, host)),
         Verdict::Ask => Next::Ask(Box::new(Asking::about(&judged, reason, standing, looked))),
@@ -174,9 +172,7 @@ pub fn decide(host: Target, standing: &Standing<'_>, looked: &Looked<'_>) -> Nex
 
 /// Elevated `full` skips approvals, where there are none (spec `approvals.md` 2.15).
 fn skips(standing: &Standing<'_>) -> bool {
-    standing.elevated == Level::Full
-        && standing.effective.never_asks()
-        && standing.policy.ask == Ask::Off
+    standing.elevated == Level::Full && standing.effective.never_asks() && standing.policy.ask == Ask::Off
 }
 
 fn run(ground: Ground) -> Next {

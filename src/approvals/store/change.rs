@@ -72,6 +72,7 @@ pub(super) fn add(list: &mut Vec<Entry>, new: Entry) -> bool {
     if renewed.coverage() != Coverage::Inactive {
         old.source = new.source;
     }
+    old.content_sha256 = new.content_sha256;
     old.command_text = new.command_text.or_else(|| old.command_text.take());
     old.last_used_at = new.last_used_at.or_else(|| old.last_used_at.take());
     old.last_used_command = new.last_used_command.or_else(|| old.last_used_command.take());

@@ -41,6 +41,8 @@ pub(super) fn of(argv: &[Argument]) -> Option<Runs> {
         // One operand, and no variable to go by.
         "cd" if arguments.len() <= 1 => Some(Runs::Builtin),
         // The index of a variable is evaluated, and with it what stands in there.
+        // What stands in a directory may be such a name.
+        "test" | "[" if made(arguments) => evaluates,
         "test" | "[" | "printf" | "wait" if arguments.iter().any(|word| word.text.contains('[')) => {
             // A pattern of a format is no index.
             let index = |word: &Argument| word.text.contains('[') && word.text.contains(['$', '`']);
@@ -56,6 +58,12 @@ pub(super) fn of(argv: &[Argument]) -> Option<Runs> {
         name if CHANGES.contains(&name) => Some(Runs::Unclear(Unclear::Environment)),
         _ => None,
     }
+}
+
+/// Whether names of files, or the name of a variable, come from elsewhere.
+fn made(arguments: &[Argument]) -> bool {
+    let names = arguments.iter().any(|word| word.text == "-v" || word.text == "-R");
+    arguments.iter().any(|word| word.expands && (names || word.text.contains(['*', '?'])))
 }
 
 /// `printf -v NAME`.

@@ -6,9 +6,9 @@ use super::{Argument, Candidate, Dir, Group, Next, Runs, Unclear, runs};
 use crate::shell::inline_eval;
 use crate::shell::parse::{Command, Item, Link, Pipeline, RedirectKind, Script, Simple};
 
-/// Lists a text that begins in `start`; its obstacles have been looked for.
-pub(super) fn groups(script: &Script, depth: usize, start: &Dir) -> Vec<Group> {
-    let mut listed = List { groups: Vec::new(), dir: start.clone(), depth };
+/// Lists a text; its obstacles have been looked for.
+pub(super) fn groups(script: &Script, depth: usize) -> Vec<Group> {
+    let mut listed = List { groups: Vec::new(), dir: Dir::Start, depth };
     for item in &script.items {
         listed.item(item);
     }
@@ -109,7 +109,7 @@ fn group(pipeline: &Pipeline, depth: usize, dir: &Dir) -> Group {
     {
         timed(first);
     }
-    Group { candidates, next: None }
+    Group { candidates, negated: pipeline.negated, next: None }
 }
 
 /// `time` stands in front: a word of the grammar, or a program that runs the rest.
@@ -139,7 +139,7 @@ fn candidate(simple: &Simple, piped: bool, depth: usize, dir: &Dir) -> Candidate
     let inline = inline_eval::detect(&texts).map(|hit| hit.descriptor);
     let document =
         simple.redirects.iter().any(|redirect| matches!(redirect.kind, RedirectKind::HereDocument { .. }));
-    let found = runs::of(&argv, &runs::Around { fed: piped || document, depth, dir });
+    let found = runs::of(&argv, runs::Around { fed: piped || document, depth });
     let runs = if simple.assignments.is_empty() { found.runs } else { Runs::Unclear(Unclear::Environment) };
     Candidate {
         span: simple.span,

@@ -47,13 +47,13 @@ pub struct Argument {
     pub span: Span,
 }
 
-/// Where a command runs, seen from where the text begins.
+/// Where a command runs, seen from where its text begins: of a shell's text, from where the shell runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Dir {
     /// Where the text begins.
     #[default]
     Start,
-    /// There, after `cd` to this literal path: absolute, or seen from where the text begins. It never holds `..`, which means
+    /// There, after `cd` to this literal path: absolute, or seen from where its text begins. It never holds `..`, which means
     /// different things to a shell and to the system.
     Moved(String),
     /// That depends on what runs before.
@@ -76,6 +76,8 @@ pub enum Next {
 pub struct Group {
     /// Its commands, in order.
     pub candidates: Vec<Candidate>,
+    /// `!` turns its status round.
+    pub negated: bool,
     /// What stands in front of the next group.
     pub next: Option<Next>,
 }
@@ -147,7 +149,7 @@ pub fn analyse(text: &str) -> Result<Vec<Group>, Refused> {
     if let Some(refused) = obstacle::first(text, &script) {
         return Err(refused);
     }
-    let groups = list::groups(&script, 0, &Dir::Start);
+    let groups = list::groups(&script, 0);
     let runs = groups.iter().any(|group| !group.candidates.is_empty());
     if runs { Ok(groups) } else { Err(Refused { obstacle: Obstacle::Nothing, span: Span::default() }) }
 }

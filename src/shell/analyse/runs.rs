@@ -1,18 +1,16 @@
 //! What one command really runs: wrappers looked through, shells read.
 
-use super::{Argument, Dir, Runs, Unclear, builtin, carried, list, obstacle, wrapper};
+use super::{Argument, Runs, Unclear, builtin, carried, list, obstacle, wrapper};
 use crate::shell::inline_eval::{self, positional, program};
 use crate::shell::parse;
 
 /// What stands around a command.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around<'a> {
+pub(super) struct Around {
     /// Something is written to its standard input: a document, or what another command prints.
     pub fed: bool,
     /// In how many shells' texts it stands.
     pub depth: usize,
-    /// Where it runs.
-    pub dir: &'a Dir,
 }
 
 /// What was found.
@@ -26,7 +24,7 @@ pub(super) struct Found {
 }
 
 /// Looks through the wrappers of a command.
-pub(super) fn of(argv: &[Argument], around: &Around<'_>) -> Found {
+pub(super) fn of(argv: &[Argument], around: Around) -> Found {
     let mut look = Look { argv, around, places: Vec::new(), head: 0 };
     let runs = look.runs();
     Found { runs, places: look.places, head: look.head }
@@ -34,7 +32,7 @@ pub(super) fn of(argv: &[Argument], around: &Around<'_>) -> Found {
 
 struct Look<'a> {
     argv: &'a [Argument],
-    around: &'a Around<'a>,
+    around: Around,
     places: Vec<usize>,
     head: usize,
 }
@@ -131,7 +129,7 @@ impl<'a> Look<'a> {
         if obstacle::first(text, &script).is_some() {
             return unclear;
         }
-        let groups = list::groups(&script, self.around.depth + 1, self.around.dir);
+        let groups = list::groups(&script, self.around.depth + 1);
         let bare = groups.iter().flat_map(|group| &group.candidates).all(|candidate| {
             let word = candidate.argv.first();
             word.is_some_and(|word| !word.text.contains('/') && !word.text.ends_with("-wrapper"))

@@ -227,7 +227,8 @@ fn conclude(
             Ok(Started::Not(denied(case, asked.map(|(id, _)| id), &reason, around)))
         }
         (Err(Refused::Nobody), asked) => {
-            let reason = asked.map_or(crate::approvals::policy::Reason::Miss, |(_, open)| open.asking.reason());
+            let reason =
+                asked.map_or(crate::approvals::policy::Reason::Miss, |(_, open)| open.asking.reason());
             let refused = HostDenied::person(reason, &case.decided.standing(), Target::Gateway);
             nobody(case.job, refused, &case.fixed.cwd, around)
         }
@@ -304,9 +305,9 @@ async fn persist(case: &Case<'_>, entries: &[Entry]) -> Result<(), Refused> {
     let (state, agent) = (case.job.gathered.state.clone(), case.job.gathered.subject.agent.to_string());
     let entries = entries.to_vec();
     let written = blocking(move || store::add_entries(&state, &agent, &entries)).await?;
-    written.map(drop).map_err(|error| {
-        Refused::Denied(format!("approval-state-write-failed: {}", error.report().message))
-    })
+    written
+        .map(drop)
+        .map_err(|error| Refused::Denied(format!("approval-state-write-failed: {}", error.report().message)))
 }
 
 async fn start(
@@ -357,7 +358,8 @@ fn pending(case: &Case<'_>, open: &Open, ticket: &Ticket, around: &Around) -> To
 /// The question as a surface inside the call is told of it.
 fn told(case: &Case<'_>, open: &Open, ticket: &Ticket, around: &Around) -> ToolResult {
     let mut result = pending(case, open, ticket, around);
-    if let (Some(details), Ok(record)) = (result.details.as_object_mut(), case.toolbox.desk.find(&ticket.id)) {
+    if let (Some(details), Ok(record)) = (result.details.as_object_mut(), case.toolbox.desk.find(&ticket.id))
+    {
         details.insert("approval".to_owned(), serde_json::json!(record));
     }
     result

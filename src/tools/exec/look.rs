@@ -116,21 +116,14 @@ pub(super) async fn look(
     let setting = launch::setting(toolbox, job, fixed.held.path(), true, around).await;
     let lookup = HostPrograms::new(&setting.path(), job.gathered.places.home.clone());
     let grants = toolbox.desk.grants(job.gathered.subject.agent.as_str()).map_err(|error| thrown(&error))?;
-    // A grant below a directory says nothing about commands elsewhere, nor about those whose directory is not known.
-    let grants: Vec<_> = grants.into_iter().filter(|grant| grant.holds_in(Some(fixed.held.path()))).collect();
     let lists = toolbox.waiting.compiled().get(job.gathered, &grants, &lookup);
     let (text, cwd) = (job.params.command.clone(), fixed.held.path().to_owned());
     let strict_inline = decided.strict_inline;
     blocking(move || {
-        let rules = Rules {
-            allow: &lists.allow,
-            deny: &lists.deny,
-            safe: &lists.safe,
-            skills: &[],
-            strict_inline,
-        };
+        let rules =
+            Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(&text, &cwd, &rules, &lookup);
-        let denied_by = assessed.denied.as_ref().map(|by| lists.denier(by.entry));
+        let denied_by = assessed.denied.as_ref().map(|by| by.entry.map_or_else(|| "the limits of the analysis".to_owned(), |entry| lists.denier(entry)));
         let pinned = enforce(&assessed, false);
         let seen = enforce(&assessed, true).ok();
         let remembered = remember(&assessed);

@@ -16,6 +16,7 @@
 //! | [`waiting`] | what host commands share |
 //! | `wait` | the caller waits |
 //! | `shape` | results; pure |
+//! | [`explain`] | what a call would come to, and why |
 //! | [`error`] | what is thrown |
 //!
 //! The order of checks is the specification's: the first that fails decides the error.
@@ -24,6 +25,7 @@ mod ask;
 mod beside;
 mod decide;
 pub mod error;
+pub mod explain;
 mod gather;
 mod guards;
 mod inside;

@@ -253,8 +253,7 @@ pub(super) fn pending(
     ticket: &Ticket,
     around: &Around,
 ) -> ToolResult {
-    let warnings: Vec<&str> =
-        asking.warnings().iter().chain(&around.warnings).map(String::as_str).collect();
+    let warnings: Vec<&str> = asking.warnings().iter().chain(&around.warnings).map(String::as_str).collect();
     let id = &ticket.id;
     let offered: Vec<&str> = asking.offered().iter().map(|decision| decision.word()).collect();
     let text = format!(
