@@ -5,6 +5,8 @@
 //! | [`document`] | what the machine's owner has written: `exec-approvals.json`; pure |
 //! | [`store`] | the document on disk: read, changed under a lock, the last good one |
 //! | [`policy`] | what of it and of the configuration holds, and what follows for a command; pure |
+//! | [`overview`] | what holds for every agent, for people; pure |
+//! | [`exec_policy`] | one policy written to the document and the configuration; pure |
 //! | [`programs`] | which file a command word means |
 //! | [`allowlist`] | entries, compiled: does one cover a program with these arguments; pure |
 //! | [`safe_bins`] | programs that only filter their input; pure |
@@ -14,6 +16,7 @@
 //! | [`binding`] | what an approval binds: files and directories by identity, looked at again before the start |
 //! | [`desk`] | questions that wait for a person, their answers, grants with a budget |
 //! | [`review`] | the automatic reviewer |
+//! | [`explain`] | one decision, told: every layer, the rule that decided, what would run, what would change it; pure |
 //! | [`display`] | a command as it is shown to whoever decides; pure |
 //! | [`denied`] | how a refusal of a host is told |
 //! | [`host`] | whether a command may run outside every sandbox |
@@ -27,8 +30,11 @@ pub mod desk;
 pub mod display;
 pub mod document;
 pub mod enforce;
+pub mod exec_policy;
+pub mod explain;
 pub mod host;
 mod host_permit;
+pub mod overview;
 mod permit;
 pub mod policy;
 pub mod programs;

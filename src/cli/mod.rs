@@ -1,15 +1,18 @@
 //! The command line. One file per subcommand; the only module that prints.
 
+pub mod approvals;
 pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod engine;
 pub mod events;
 pub mod exec;
+pub mod exec_policy;
 pub mod explain;
 pub mod images;
 pub mod keeper;
 mod paint;
+pub mod policy;
 mod print;
 pub mod process;
 mod prove;
@@ -62,6 +65,11 @@ enum Command {
     Session(session::Args),
     /// Show what creel does: a sandbox comes up, commands run in it, its hardening is read back.
     Demo(demo::Args),
+    /// Show and change what may run on this machine, and answer what waits for a person.
+    #[command(alias = "exec-approvals")]
+    Approvals(approvals::Args),
+    /// Show the policy of commands on this machine, and set it in the approvals document and the configuration at once.
+    ExecPolicy(exec_policy::Args),
     /// Explain, list, recreate, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
     /// Read, change and check the configuration file.
@@ -75,6 +83,10 @@ enum Command {
     Security(security::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
+    /// Say what would become of one command, and why.
+    Explain(explain::Args),
+    /// Put the policy under test: a file of commands and what is expected of each.
+    Policy(policy::Args),
     /// Build, list and pull sandbox images; building needs no registry.
     Images(ImagesArgs),
     /// Hold sessions of commands and keep pools of sandboxes filled; creel starts it by itself.
@@ -148,11 +160,15 @@ pub fn main() -> ExitCode {
             }
             Command::Session(args) => status(session::run(&args), args.json()),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
+            Command::Approvals(args) => Box::pin(approvals::run(args)).await,
+            Command::ExecPolicy(args) => status(exec_policy::run(&args), args.json()),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),
             Command::Doctor(args) => Box::pin(doctor::run(args)).await,
             Command::Security(args) => security::run(args).await,
             Command::Tools(args) => tools::run(args),
+            Command::Explain(args) => Box::pin(explain::run(args)).await,
+            Command::Policy(args) => Box::pin(policy::run(args)).await,
             Command::Images(args) => {
                 let json = args.images.json();
                 let done = match args.common.places().await {

@@ -17,6 +17,8 @@ pub struct AgentRules<'a> {
     pub ask_fallback: Option<Set<Security>>,
     /// Programs of skills count as listed.
     pub auto_allow_skills: Option<Set<bool>>,
+    /// What never runs: entries of the defaults, of all agents, then the agent's own.
+    pub denylist: Vec<&'a Entry>,
     /// The entries of all agents, then the agent's own.
     pub allowlist: Vec<&'a Entry>,
 }
@@ -34,6 +36,11 @@ impl Document {
             ask: layers.find("ask", |rules| rules.ask),
             ask_fallback: layers.find("askFallback", |rules| rules.ask_fallback),
             auto_allow_skills: layers.find("autoAllowSkills", |rules| rules.auto_allow_skills),
+            denylist: [Some(&self.defaults), all.map(|agent| &agent.rules), own.map(|agent| &agent.rules)]
+                .into_iter()
+                .flatten()
+                .flat_map(|rules| &rules.denylist)
+                .collect(),
             allowlist: entries_of(all).chain(entries_of(own)).collect(),
         }
     }

@@ -26,6 +26,11 @@ fn merge(main: &mut Agent, old: Agent) {
     rules.ask = rules.ask.or(old.rules.ask);
     rules.ask_fallback = rules.ask_fallback.or(old.rules.ask_fallback);
     rules.auto_allow_skills = rules.auto_allow_skills.or(old.rules.auto_allow_skills);
+    for entry in old.rules.denylist {
+        if !rules.denylist.contains(&entry) {
+            rules.denylist.push(entry);
+        }
+    }
     for (name, value) in old.rules.unknown {
         rules.unknown.entry(name).or_insert(value);
     }

@@ -6,14 +6,16 @@ use serde_json::{Map, Value};
 
 use super::error::{DocumentError, Problem};
 use super::shape::{Place, Shape};
-use super::types::{Agent, Document, Entry, McpGrant, Rules, Socket, Source, Token};
+use super::types::{Agent, Coverage, Document, Entry, McpGrant, Rules, Socket, Source, Token};
 use super::{EVERYBODY, MAX_BYTES, migrate};
 use crate::config::exec::{ASK, SECURITY};
 use crate::config::index::{Index, Position, member};
 use crate::session::AgentId;
 
 const TOP: &[&str] = &["version", "defaults", "agents"];
-const RULES: &[&str] = &["security", "ask", "askFallback", "autoAllowSkills"];
+const RULES: &[&str] = &["security", "ask", "askFallback", "autoAllowSkills", "denylist"];
+/// What restricts only in `defaults` or in an agent.
+const MISPLACED: &[&str] = &["security", "ask", "askFallback", "denylist"];
 const ENTRY: &[&str] = &["argPattern", "source", "contentSha256"];
 /// How an entry that an approval wrote says so.
 pub(super) const ALWAYS: &str = "allow-always";
@@ -21,20 +23,49 @@ pub(super) const ALWAYS: &str = "allow-always";
 impl Document {
     /// Reads a document. `file` is named in messages only.
     pub fn parse(text: &str, file: &Path) -> Result<Self, DocumentError> {
+        let parser = |text: &str| {
+            serde_json::from_str(text)
+                .map_err(|error| Position { line: error.line().max(1), column: error.column().max(1) })
+        };
+        Self::parse_with(text, file, parser)
+    }
+
+    /// Reads what a person hands in to become the document: JSON5, and whatever version it names is this one (spec
+    /// `approvals.md` 16.1 `set`).
+    pub fn parse_handed_in(text: &str, file: &Path) -> Result<Self, DocumentError> {
+        let parser = |text: &str| {
+            let mut root: Value = json5::from_str(text).map_err(|error| {
+                let place = error.position();
+                place.map_or(Position { line: 1, column: 1 }, |place| Position {
+                    line: place.line + 1,
+                    column: place.column + 1,
+                })
+            })?;
+            if let Some(map) = root.as_object_mut() {
+                map.insert("version".to_owned(), 1.into());
+            }
+            Ok(root)
+        };
+        Self::parse_with(text.strip_prefix('\u{feff}').unwrap_or(text), file, parser)
+    }
+
+    fn parse_with(
+        text: &str,
+        file: &Path,
+        parser: impl FnOnce(&str) -> Result<Value, Position>,
+    ) -> Result<Self, DocumentError> {
         let file = file.to_owned();
         if text.len() > MAX_BYTES {
             return Err(DocumentError::TooLarge { file });
         }
-        let root: Value = match serde_json::from_str(text) {
-            Ok(root) => root,
-            Err(error) => {
-                let at = Position { line: error.line().max(1), column: error.column().max(1) };
-                return Err(DocumentError::Syntax { file, at });
-            }
-        };
+        // The walk is bounded in depth; not every parser is.
         let index = match Index::of(text) {
             Ok(index) => index,
             Err(deep) => return Err(DocumentError::Syntax { file, at: deep.at }),
+        };
+        let root = match parser(text) {
+            Ok(root) => root,
+            Err(at) => return Err(DocumentError::Syntax { file, at }),
         };
         let mut problems = repeated(&index);
         let mut shape = Shape::new(&index);
@@ -76,6 +107,10 @@ fn document(shape: &mut Shape<'_>, index: &Index, root: Value) -> Option<Documen
         rules
     });
     let agents = map.remove("agents").map(|value| agents(shape, index, value)).unwrap_or_default();
+    for name in MISPLACED.iter().filter(|name| map.contains_key(**name)) {
+        let fix = format!("move {name} into defaults, or into an agent");
+        shape.problem(&Place::top(name), "a rule that holds for nobody here", fix);
+    }
     let unknown = shape.rest(None, map, TOP);
     Some(Document { socket, defaults: defaults.unwrap_or_default(), agents, unknown })
 }
@@ -92,14 +127,42 @@ fn socket(shape: &mut Shape<'_>, value: Value) -> Socket {
 }
 
 fn rules(shape: &mut Shape<'_>, place: &Place, map: &mut Map<String, Value>) -> Rules {
+    let denylist = items(shape, place, map, "denylist");
+    let denylist = denylist.into_iter().filter_map(|(place, item)| denying(shape, &place, item)).collect();
     let mut take = |name: &str| map.remove(name).map(|value| (place.member(name), value));
     Rules {
         security: take("security").and_then(|(place, value)| shape.choice(&place, &value, SECURITY)),
         ask: take("ask").and_then(|(place, value)| shape.choice(&place, &value, ASK)),
         ask_fallback: take("askFallback").and_then(|(place, value)| shape.choice(&place, &value, SECURITY)),
         auto_allow_skills: take("autoAllowSkills").and_then(|(place, value)| shape.flag(&place, &value)),
+        denylist,
         unknown: Map::new(),
     }
+}
+
+/// The elements of a list, each with its place.
+fn items(
+    shape: &mut Shape<'_>,
+    place: &Place,
+    map: &mut Map<String, Value>,
+    name: &str,
+) -> Vec<(Place, Value)> {
+    let place = place.member(name);
+    let items = map.remove(name).map(|value| shape.list(&place, value)).unwrap_or_default();
+    items.into_iter().enumerate().map(|(at, item)| (place.element(at), item)).collect()
+}
+
+/// An entry that denies must match something: what waits to be approved again would deny nothing.
+fn denying(shape: &mut Shape<'_>, place: &Place, value: Value) -> Option<Entry> {
+    let entry = entry(shape, place, value)?;
+    if entry.coverage() == Coverage::Inactive {
+        shape.problem(
+            place,
+            "denies nothing",
+            "write a pattern, and an argPattern without sha256:, and no source",
+        );
+    }
+    Some(entry)
 }
 
 fn agents(shape: &mut Shape<'_>, index: &Index, value: Value) -> Vec<Agent> {
@@ -138,12 +201,8 @@ fn agents(shape: &mut Shape<'_>, index: &Index, value: Value) -> Vec<Agent> {
 fn agent(shape: &mut Shape<'_>, place: &Place, id: String, value: Value) -> Option<Agent> {
     let mut map = shape.object(place, value)?;
     let mut rules = rules(shape, place, &mut map);
-    let mut take = |name: &str| {
-        let place = place.member(name);
-        let items = map.remove(name).map(|value| shape.list(&place, value)).unwrap_or_default();
-        items.into_iter().enumerate().map(|(at, item)| (place.element(at), item)).collect::<Vec<_>>()
-    };
-    let (entries, grants) = (take("allowlist"), take("mcpTools"));
+    let entries = items(shape, place, &mut map, "allowlist");
+    let grants = items(shape, place, &mut map, "mcpTools");
     let allowlist = entries.into_iter().filter_map(|(place, item)| entry(shape, &place, item)).collect();
     let mcp_tools = grants.into_iter().filter_map(|(place, item)| grant(shape, &place, item)).collect();
     rules.unknown = shape.rest(Some(place), map, RULES);

@@ -55,6 +55,8 @@ pub struct Rules {
     pub ask_fallback: Option<Security>,
     /// Programs of known skills count as listed, on nodes.
     pub auto_allow_skills: Option<bool>,
+    /// What never runs, whatever the mode (extension); looked at before every other list.
+    pub denylist: Vec<Entry>,
     /// Unknown keys.
     pub unknown: Unknown,
 }
@@ -198,7 +200,7 @@ impl Document {
             ask: Some(Ask::Off),
             ask_fallback: Some(Security::Deny),
             auto_allow_skills: Some(false),
-            unknown: Unknown::new(),
+            ..Rules::default()
         };
         Self { defaults, ..Self::default() }
     }
@@ -207,7 +209,7 @@ impl Document {
     pub fn name_entries(&mut self, mut fresh: impl FnMut() -> String) -> bool {
         let mut known = std::collections::HashSet::new();
         let mut changed = false;
-        for entry in self.agents.iter_mut().flat_map(|agent| &mut agent.allowlist) {
+        for entry in self.entries_mut() {
             if entry.id.as_ref().is_some_and(|id| known.insert(id.clone())) {
                 continue;
             }
@@ -219,9 +221,38 @@ impl Document {
         changed
     }
 
+    /// Every entry of every list, in the order of the text.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        let agents = self
+            .agents
+            .iter_mut()
+            .flat_map(|agent| agent.rules.denylist.iter_mut().chain(&mut agent.allowlist));
+        self.defaults.denylist.iter_mut().chain(agents)
+    }
+
+    /// Changes the agent with this key, which is made where it is not there yet. Ids are compared as everywhere: without
+    /// case.
+    pub fn change_agent<T: Default>(&mut self, key: &str, change: impl FnOnce(&mut Agent) -> T) -> T {
+        let agent = match self.place_of(key) {
+            Some(at) => self.agents.get_mut(at),
+            None => {
+                self.agents.push(Agent { id: key.to_owned(), ..Agent::default() });
+                self.agents.last_mut()
+            }
+        };
+        agent.map(change).unwrap_or_default()
+    }
+
+    /// Where the agent with this key stands.
+    pub fn place_of(&self, key: &str) -> Option<usize> {
+        let wanted = AgentId::parse(key).ok();
+        self.agents.iter().position(|agent| agent.id == key || wanted.as_ref().is_some_and(|id| agent.is(id)))
+    }
+
     /// The same without the secret, for showing.
     pub fn redacted(&self) -> Self {
-        let socket = Socket { token: None, ..self.socket.clone() };
+        // What creel does not know may be a secret too.
+        let socket = Socket { path: self.socket.path.clone(), ..Socket::default() };
         Self { socket, ..self.clone() }
     }
 }

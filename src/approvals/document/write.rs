@@ -63,7 +63,8 @@ fn rules<M: SerializeMap>(map: &mut M, rules: &Rules) -> Result<(), M::Error> {
     some(map, "security", rules.security.as_ref())?;
     some(map, "ask", rules.ask.as_ref())?;
     some(map, "askFallback", rules.ask_fallback.as_ref())?;
-    some(map, "autoAllowSkills", rules.auto_allow_skills.as_ref())
+    some(map, "autoAllowSkills", rules.auto_allow_skills.as_ref())?;
+    some(map, "denylist", Some(&rules.denylist).filter(|list| !list.is_empty()))
 }
 
 impl Serialize for Rules {

@@ -107,6 +107,11 @@ impl std::fmt::Debug for HostSetting {
 }
 
 impl HostProbes {
+    /// Probes that start no login shell: PATH is this process's own then.
+    pub fn without_login() -> Self {
+        Self { login: login_path::LoginPath::unasked(), ..Self::default() }
+    }
+
     async fn snapshot(&self, shell: &Shell, side: &HostSide<'_>, call: &HostCall<'_>) -> Option<String> {
         let home = side.home.filter(|_| !call.exact)?;
         let (gateway, state, cwd) = (side.env, side.state, call.workdir);

@@ -1,0 +1,223 @@
+//! What covers each command of a text (spec `approvals.md` §4 to §6, §8). Pure: files are looked at through [`Lookup`].
+//!
+//! | file | concern |
+//! |---|---|
+//! | `denying` | entries that deny |
+//! | `judge` | what covers one command |
+//! | `suppress` | commands that change what the audit tells |
+
+mod denying;
+mod judge;
+mod suppress;
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use super::allowlist::Allowlist;
+use super::policy::Facts;
+use super::programs::{Lookup, Program};
+use super::safe_bins::SafeBins;
+use crate::shell::analyse::{self, Argument, Group, Refused, Runs, Unclear, Visible};
+use crate::shell::inline_eval;
+use crate::shell::parse::{self, Redirect, RedirectKind, Span};
+use judge::Judge;
+
+/// What commands are compared with.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// Entries that allow: those of the document, then grants that still hold.
+    pub allow: &'a Allowlist,
+    /// Entries that deny (extension): looked at first, and whatever the mode.
+    pub deny: &'a Allowlist,
+    /// Programs that only filter.
+    pub safe: &'a SafeBins,
+    /// Programs of skills, by name and real path; only where they count as listed (§12).
+    pub skills: &'a [Program],
+    /// `strictInlineEval`.
+    pub strict_inline: bool,
+}
+
+/// What is known of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessed {
+    /// The text.
+    pub text: String,
+    /// Where it begins.
+    pub cwd: PathBuf,
+    /// Its commands, or why nothing is said about them.
+    pub analysis: Result<Vec<Group>, Refused>,
+    /// Each command, those of a shell's text in place of the shell; empty where nothing is said.
+    pub parts: Vec<Part>,
+    /// Code in an argument of an interpreter, as it is told to people; the first.
+    pub inline: Option<String>,
+    /// It changes which findings of the audit are suppressed (17.07).
+    pub suppresses: bool,
+    /// A word that begins a here-document stands in it (10.03).
+    pub heredoc: bool,
+    /// An entry that denies.
+    pub denied: Option<DeniedBy>,
+    /// The rule of `strictInlineEval` that it was judged under.
+    pub strict_inline: bool,
+    /// Every part is covered.
+    pub satisfied: bool,
+    /// Every part is covered by an approval for good.
+    pub durable: bool,
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Where it stands in the text; of a shell's text, where the shell's command stands.
+    pub span: Span,
+    /// It is a command of a shell's text: which command of the payload, else `None`.
+    pub nested: bool,
+    /// Its words as typed, wrappers included.
+    pub argv: Vec<Argument>,
+    /// Its words after wrappers were looked through; empty where that is unclear.
+    pub effective: Vec<Argument>,
+    /// Wrappers that were looked through, outermost first, and what they mean: in front of a command of a shell's text the
+    /// shell itself.
+    pub wrappers: Vec<(String, Option<Program>)>,
+    /// The program, where one was found.
+    pub program: Option<Program>,
+    /// The script that it runs, where that is what is judged (4.16).
+    pub script: Option<PathBuf>,
+    /// The directory in which it runs; `None` where that is not known.
+    pub dir: Option<PathBuf>,
+    /// What covers it.
+    pub by: By,
+}
+
+/// What covers a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum By {
+    /// The entry at this place of [`Rules::allow`].
+    Entry(usize),
+    /// It only filters its input.
+    SafeBin,
+    /// A builtin that starts nothing.
+    Builtin,
+    /// A program of a skill.
+    Skill,
+    /// Nothing.
+    Nothing(Gap),
+}
+
+impl By {
+    /// Whether it is covered.
+    pub const fn covers(&self) -> bool {
+        !matches!(self, Self::Nothing(_))
+    }
+}
+
+/// Why nothing covers a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gap {
+    /// The program was not found.
+    NotFound,
+    /// No entry matches.
+    NoEntry,
+    /// What it really runs is unclear; no entry covers that (4.09).
+    Unclear(Unclear),
+    /// A wrapper or shell in front of it was not found where only the system's programs are.
+    Untrusted(String),
+}
+
+/// An entry that denies, and the command that it denies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeniedBy {
+    /// Its place in [`Rules::deny`]; `None` where the text is more than can be compared with such entries.
+    pub entry: Option<usize>,
+    /// Its pattern; empty without an entry.
+    pub pattern: String,
+    /// The command.
+    pub command: String,
+}
+
+/// Judges a text that begins in `cwd`, which must be absolute and free of links.
+pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) -> Assessed {
+    let analysis = analyse::analyse(text);
+    let groups = analysis.as_deref().unwrap_or_default();
+    let judge = Judge { cwd, rules, lookup };
+    let mut parts = Vec::new();
+    judge.groups(groups, None, &mut parts);
+    let satisfied = analysis.is_ok() && !parts.is_empty() && parts.iter().all(|part| part.by.covers());
+    let durable = rules.allow.marker(text).is_some()
+        || satisfied
+            && parts.iter().all(|part| judge.durable(part))
+            && parts.iter().any(|part| part.by != By::Builtin);
+    let seen = Seen { text, made: OnceCell::new() };
+    Assessed {
+        text: text.to_owned(),
+        cwd: cwd.to_owned(),
+        inline: inline(&analysis, rules, &seen),
+        suppresses: suppress::changes(text, &seen),
+        heredoc: heredoc(text),
+        denied: denying::first(&judge, &parts, &seen),
+        strict_inline: rules.strict_inline,
+        satisfied,
+        durable,
+        analysis,
+        parts,
+    }
+}
+
+/// What can be seen of a text, looked at when it is first asked for.
+struct Seen<'t> {
+    text: &'t str,
+    made: OnceCell<Visible>,
+}
+
+impl Seen<'_> {
+    fn get(&self) -> &Visible {
+        self.made.get_or_init(|| analyse::visible(self.text))
+    }
+}
+
+/// Code in an argument, as it is told to people. What is not understood as a whole is looked at as far as it is seen: under
+/// `strictInlineEval` it must not run for that.
+fn inline(analysis: &Result<Vec<Group>, Refused>, rules: &Rules<'_>, seen: &Seen<'_>) -> Option<String> {
+    match analysis {
+        Ok(groups) => first_inline(groups),
+        Err(_) if rules.strict_inline => {
+            let commands = &seen.get().commands;
+            commands.iter().find_map(|argv| inline_eval::detect(argv)).map(|hit| hit.descriptor)
+        }
+        Err(_) => None,
+    }
+}
+
+fn first_inline(groups: &[Group]) -> Option<String> {
+    groups.iter().flat_map(|group| &group.candidates).find_map(|candidate| match &candidate.runs {
+        Runs::Shell(inner) => candidate.inline.clone().or_else(|| first_inline(inner)),
+        _ => candidate.inline.clone(),
+    })
+}
+
+/// Whether a here-document begins in a text; quoted text that looks like one is none. What cannot be read may hold one.
+fn heredoc(text: &str) -> bool {
+    if !text.contains("<<") {
+        return false;
+    }
+    let Ok(script) = parse::parse(text) else { return true };
+    let mut found = false;
+    script.each_simple(&mut |simple| {
+        let document = |redirect: &Redirect| matches!(redirect.kind, RedirectKind::HereDocument { .. });
+        found |= simple.redirects.iter().any(document);
+    });
+    found
+}
+
+impl Assessed {
+    /// As the policy judges it; `unpinned` is [`super::enforce::enforce`]'s to say.
+    pub fn facts(&self, unpinned: bool) -> Facts {
+        Facts {
+            analysed: self.analysis.is_ok(),
+            listed: self.satisfied,
+            durable: self.durable,
+            inline_eval: self.strict_inline && self.inline.is_some(),
+            unpinned: self.satisfied && unpinned,
+            suppresses: self.suppresses,
+        }
+    }
+}

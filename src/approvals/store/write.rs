@@ -1,0 +1,152 @@
+//! Changes of the document: read again under the lock, changed, replaced.
+
+use std::path::Path;
+
+use super::file::replace;
+use super::local::{Local, hash};
+use super::look::{self, Raw, look};
+use super::read::{keep_locked, next_revision};
+use super::{StoreError, lock};
+use crate::approvals::document::{Document, DocumentError, Found, Standing, Token, hold};
+use crate::state::StateDir;
+
+/// How often a change is tried anew because somebody without the lock (an editor) wrote in between.
+const TRIES: usize = 5;
+
+/// Changes the document. `change` sees it as it is now, others' changes included, and touches only what it means to; it
+/// may be called again. Where it changes nothing, nothing is written.
+///
+/// # Errors
+///
+/// Whatever `change` says; a file that cannot be used (its owner mends it, see [`set`] for the other way); a file
+/// system that refuses. The file is as it was then.
+pub fn edit<T, E: Into<StoreError>>(
+    state: &StateDir,
+    mut change: impl FnMut(&mut Document) -> Result<T, E>,
+) -> Result<T, StoreError> {
+    let _lock = lock::take(state)?;
+    let mut path = None;
+    for _ in 0..TRIES {
+        let raw = look(state);
+        let before = usable(&raw)?;
+        let mut after = before.clone();
+        let value = change(&mut after).map_err(Into::into)?;
+        if after == before || write(state, &raw, after)? {
+            return Ok(value);
+        }
+        path = Some(raw.path);
+    }
+    Err(StoreError::Changed(path.unwrap_or_else(|| look::shared(state))))
+}
+
+/// The document that a change begins with.
+fn usable(raw: &Raw) -> Result<Document, DocumentError> {
+    let found = match &raw.text {
+        Ok(Some(text)) => Found::Text(text),
+        Ok(None) => Found::Missing,
+        Err(reason) => Found::Unreadable(reason.clone()),
+    };
+    let last_good = raw.last_good.as_deref().and_then(|text| Document::parse(text, &raw.path).ok());
+    let held = hold(&found, &raw.path, last_good);
+    match held.standing {
+        Standing::Current | Standing::Absent => Ok(held.document),
+        Standing::LastGood(error) | Standing::Closed(error) => Err(error),
+    }
+}
+
+/// Puts `document` in the place of what is there, and returns what then holds. `base` is the hash that [`Local::hash`]
+/// gave: what is not that any more is left alone. The socket's secret stays where `document` names none.
+///
+/// This also mends: a file that cannot be used is kept beside as `….broken-<digits>`, and replaced.
+///
+/// # Errors
+///
+/// [`StoreError::Changed`] where `base` is another; else as [`edit`].
+pub fn set(state: &StateDir, document: &Document, base: Option<&str>) -> Result<Local, StoreError> {
+    let _lock = lock::take(state)?;
+    let raw = look(state);
+    if base.is_some_and(|base| base != hash(&raw.text)) {
+        return Err(StoreError::Changed(raw.path));
+    }
+    let before = usable(&raw);
+    let mut after = document.clone();
+    if let Ok(before) = &before {
+        after.socket.path = after.socket.path.or_else(|| before.socket.path.clone());
+        after.socket.token = after.socket.token.or_else(|| before.socket.token.clone());
+    }
+    if after.socket.token.is_none() {
+        after.socket.token = Some(fresh_token()?);
+    }
+    match &before {
+        Ok(before) if *before == after => {}
+        Ok(_) | Err(DocumentError::Missing { .. }) => written(write(state, &raw, after)?, &raw.path)?,
+        Err(_) => {
+            aside(&raw)?;
+            written(write(state, &raw, after)?, &raw.path)?;
+        }
+    }
+    Ok(Local::of(&look(state), next_revision()))
+}
+
+fn written(done: bool, path: &Path) -> Result<(), StoreError> {
+    if done { Ok(()) } else { Err(StoreError::Changed(path.to_owned())) }
+}
+
+/// Gives a file that cannot be used a second name, so that its bytes stay.
+fn aside(raw: &Raw) -> Result<(), StoreError> {
+    let digits = hash(&raw.text);
+    let digits: String = digits.rsplit(':').next().unwrap_or_default().chars().take(8).collect();
+    let name = raw.path.file_name().unwrap_or_default().to_string_lossy();
+    let aside = raw.path.with_file_name(format!("{name}.broken-{digits}"));
+    let io = |error: std::io::Error| StoreError::Io { path: raw.path.clone(), reason: error.to_string() };
+    match std::fs::hard_link(&raw.path, &aside) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(io(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a document in the place of what was looked at; false where that is not there any more.
+fn write(state: &StateDir, raw: &Raw, mut document: Document) -> Result<bool, StoreError> {
+    let mut failed = None;
+    document.name_entries(|| {
+        fresh_id().unwrap_or_else(|error| {
+            failed = Some(error);
+            String::new()
+        })
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let text = document.to_file(&raw.path)?;
+    // What cannot be read again is never written.
+    Document::parse(&text, &raw.path)?;
+    if !replace(&raw.path, &raw.text, &text)? {
+        return Ok(false);
+    }
+    keep_locked(state, &text)?;
+    Ok(true)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], StoreError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let reason = format!("no random numbers: {error}");
+        StoreError::Io { path: Path::new(super::FILE_NAME).to_owned(), reason }
+    })?;
+    Ok(bytes)
+}
+
+/// A random UUID (version 4).
+pub(super) fn fresh_id() -> Result<String, StoreError> {
+    let number = u128::from_be_bytes(random()?);
+    let number = number & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{number:032x}");
+    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
+    Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
+}
+
+/// A secret for the socket: 24 random bytes.
+pub(super) fn fresh_token() -> Result<Token, StoreError> {
+    use base64::Engine as _;
+    Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random::<24>()?)))
+}
