@@ -5,6 +5,8 @@
 //! | [`document`] | what the machine's owner has written: `exec-approvals.json`; pure |
 //! | [`store`] | the document on disk: read, changed under a lock, the last good one |
 //! | [`policy`] | what of it and of the configuration holds, and what follows for a command; pure |
+//! | [`overview`] | what holds for every agent, for people; pure |
+//! | [`exec_policy`] | one policy written to the document and the configuration; pure |
 //! | [`programs`] | which file a command word means |
 //! | [`allowlist`] | entries, compiled: does one cover a program with these arguments; pure |
 //! | [`safe_bins`] | programs that only filter their input; pure |
@@ -28,9 +30,11 @@ pub mod desk;
 pub mod display;
 pub mod document;
 pub mod enforce;
+pub mod exec_policy;
 pub mod explain;
 pub mod host;
 mod host_permit;
+pub mod overview;
 mod permit;
 pub mod policy;
 pub mod programs;

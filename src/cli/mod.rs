@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod engine;
 pub mod events;
 pub mod exec;
+pub mod exec_policy;
 pub mod explain;
 pub mod images;
 pub mod keeper;
@@ -67,6 +68,8 @@ enum Command {
     /// Show and change what may run on this machine, and answer what waits for a person.
     #[command(alias = "exec-approvals")]
     Approvals(approvals::Args),
+    /// Show the policy of commands on this machine, and set it in the approvals document and the configuration at once.
+    ExecPolicy(exec_policy::Args),
     /// Explain, list, recreate, stop and prune the sandboxes of this installation.
     Sandbox(sandbox::Args),
     /// Read, change and check the configuration file.
@@ -158,6 +161,7 @@ pub fn main() -> ExitCode {
             Command::Session(args) => status(session::run(&args), args.json()),
             Command::Demo(args) => status(Box::pin(demo::run(args)).await, false),
             Command::Approvals(args) => Box::pin(approvals::run(args)).await,
+            Command::ExecPolicy(args) => status(exec_policy::run(&args), args.json()),
             Command::Sandbox(args) => sandbox::run(args).await,
             Command::Config(args) => config::run(&args),
             Command::Doctor(args) => Box::pin(doctor::run(args)).await,

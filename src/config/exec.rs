@@ -2,6 +2,7 @@
 
 use super::reader::{Block, Set};
 use super::safe_bins::{SafeBinLayer, SafeBinSettings};
+pub use super::reviewer::ReviewerSettings;
 
 pub(super) const KEYS: &[&str] = &[
     "host",
@@ -26,7 +27,6 @@ pub(super) const KEYS: &[&str] = &[
     "reviewer",
     "applyPatch",
 ];
-const REVIEWER_KEYS: &[&str] = &["model", "timeoutMs", "thinking", "fastMode"];
 const APPLY_PATCH_KEYS: &[&str] = &["enabled", "workspaceOnly", "allowModels"];
 
 /// Seconds that a command may live where nothing else is configured.
@@ -138,14 +138,16 @@ pub struct ExecLayer {
     pub running_notice_ms: Option<Set<u64>>,
     pub path_prepend: Option<Set<Vec<String>>>,
     pub strict_inline_eval: Option<Set<bool>>,
+    pub grant_expiry_days: Option<Set<u64>>,
     pub safe_bins: SafeBinLayer,
+    pub command_highlighting: Option<Set<bool>>,
+    pub reviewer: ReviewerSettings,
 }
 
 impl ExecLayer {
     /// Reads `exec` out of a block of tools.
     pub fn read(tools: &Block<'_>) -> Option<Self> {
         let block = &tools.closed("exec", KEYS)?;
-        let _ = block.closed("reviewer", REVIEWER_KEYS);
         let _ = block.closed("applyPatch", APPLY_PATCH_KEYS);
         let layer = Self {
             host: block.choice("host", HOST),
@@ -161,7 +163,10 @@ impl ExecLayer {
             running_notice_ms: block.whole("approvalRunningNoticeMs", 0),
             path_prepend: path_prepend(block),
             strict_inline_eval: block.flag("strictInlineEval"),
+            grant_expiry_days: grant_expiry(block),
             safe_bins: SafeBinLayer::read(block),
+            command_highlighting: block.flag("commandHighlighting"),
+            reviewer: ReviewerSettings::read(block),
         };
         one_policy(block, &layer);
         Some(layer)
@@ -178,6 +183,18 @@ fn timeout(block: &Block<'_>) -> Option<Set<u64>> {
         block.problem("timeoutSeconds", message, "keep one of timeoutSeconds and timeoutSec");
     }
     new.or(old)
+}
+
+/// A grant for scheduled runs ends after 1 to 3650 days (spec `approvals.md` §2.6).
+fn grant_expiry(block: &Block<'_>) -> Option<Set<u64>> {
+    let days = block.whole("grantExpiryDays", 1)?;
+    let most = u64::from(crate::approvals::desk::MAX_DAYS);
+    if days.value > most {
+        let message = format!("{} is more than {most} days", days.value);
+        block.problem("grantExpiryDays", message, "give 1 to 3650, or leave the key out: grants then live until revoked");
+        return None;
+    }
+    Some(days)
 }
 
 /// A colon or a NUL would make two entries of one, or none.
@@ -248,9 +265,15 @@ pub struct ResolvedExec {
     pub path_prepend: Vec<String>,
     /// Inline evaluation needs approval.
     pub strict_inline_eval: bool,
+    /// Days after which a grant for scheduled runs ends; `None`: when it is revoked.
+    pub grant_expiry_days: Option<u64>,
     /// Programs that only filter their input.
     #[serde(skip)]
     pub safe_bins: SafeBinSettings,
+    /// Who decides may be shown where the programs of a command stand; decides nothing.
+    pub command_highlighting: bool,
+    /// Who looks at a command before a person does.
+    pub reviewer: ReviewerSettings,
 }
 
 impl ResolvedExec {
@@ -295,11 +318,17 @@ impl ResolvedExec {
                 .unwrap_or(10_000),
             path_prepend: value(agent.path_prepend.as_ref().or(global.path_prepend.as_ref()))
                 .unwrap_or_default(),
+            grant_expiry_days: value(agent.grant_expiry_days.as_ref().or(global.grant_expiry_days.as_ref())),
             strict_inline_eval: value(
                 agent.strict_inline_eval.as_ref().or(global.strict_inline_eval.as_ref()),
             )
             .unwrap_or_default(),
             safe_bins: SafeBinSettings::merge(&global.safe_bins, &agent.safe_bins),
+            command_highlighting: value(
+                agent.command_highlighting.as_ref().or(global.command_highlighting.as_ref()),
+            )
+            .unwrap_or_default(),
+            reviewer: agent.reviewer.over(&global.reviewer),
         }
     }
 }
@@ -352,23 +381,6 @@ impl ExecEnv {
 
 fn cap(set: Option<u64>, default: usize) -> usize {
     set.map_or(default, |set| usize::try_from(set).unwrap_or(usize::MAX).clamp(1000, 200_000))
-}
-
-/// `tools.exec.reviewer`: who looks at a command in mode `auto` before a person does.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReviewerSettings {
-    /// A program and its arguments (extension): the case on its input, the verdict on its output.
-    pub command: Vec<String>,
-    /// An endpoint of OpenAI-compatible chat completions (extension), up to `/chat/completions`.
-    pub url: Option<String>,
-    /// The variable that holds the endpoint's key (extension).
-    pub key_env: Option<String>,
-    /// The model.
-    pub model: Option<String>,
-    /// How hard it thinks.
-    pub thinking: Option<String>,
-    /// Milliseconds for preparation, and again for the answer.
-    pub timeout_ms: Option<u64>,
 }
 
 #[cfg(test)]

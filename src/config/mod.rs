@@ -25,6 +25,7 @@
 //! | [`legacy`] | keys of former versions, rewritten in place |
 //! | [`safe_bins`] | programs that only filter their input |
 //! | [`schema`] | the JSON Schema |
+//! | [`reviewer`] | who looks at a command in mode `auto` |
 //! | `subject` | which agent and session are meant |
 
 mod agents;
@@ -45,6 +46,7 @@ pub mod path;
 pub mod reader;
 pub mod resolved;
 pub mod safe_bins;
+pub mod reviewer;
 pub mod sandbox;
 pub mod schema;
 pub mod seccomp;

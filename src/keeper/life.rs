@@ -156,6 +156,7 @@ async fn idle(
     loop {
         let busy = shared.clients() > 0
             || shared.calls.count() > 0
+            || shared.service.busy()
             // What waits for a person ends with the keeper (spec `approvals.md` 9.20).
             || shared.service.desk().is_some_and(|desk| desk.waiting() > 0)
             || shared

@@ -1,11 +1,14 @@
 //! Grants with a budget (extension) and grants for scheduled runs (spec `approvals.md` 9.42). Values.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{DeskError, Question, Terms};
 use crate::approvals::allowlist::{DIRECTORY, REAL_PATH};
 use crate::approvals::document::{Entry, Source};
+use crate::paths::lexical::{clean, inside};
 
 /// Longest life of a grant that may be asked for, in days (9.27).
 pub const MAX_DAYS: u32 = 3650;
@@ -81,10 +84,13 @@ impl Covers {
     /// As an entry of an allowlist.
     pub fn entry(&self) -> Entry {
         let source = if self.approved { Source::AllowAlways } else { Source::Manual };
+        let keys = [(REAL_PATH, &self.real_path), (DIRECTORY, &self.directory)];
+        let unknown = keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.clone()?.into())));
         Entry {
             pattern: self.pattern.clone(),
             arg_pattern: self.arg_pattern.clone(),
             source,
+            unknown: unknown.collect(),
             ..Entry::default()
         }
     }
@@ -137,6 +143,16 @@ impl Grant {
             return Some("expired");
         }
         self.terms.uses.is_some_and(|uses| self.use_count >= uses).then_some("used up")
+    }
+
+    /// Whether any command that begins in this directory, which is canonical, may be covered. Where a command goes after that
+    /// is looked at entry by entry.
+    pub fn holds_in(&self, dir: Option<&Path>) -> bool {
+        match (&self.terms.directory, dir) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(directory), Some(dir)) => inside(Path::new(directory), &clean(dir)),
+        }
     }
 
     /// Its entries, to be compiled behind those of the document.

@@ -15,6 +15,7 @@ use std::ops::Range;
 
 pub use escape::{escape_for_markdown, visible};
 pub use summary::{CommandAnalysis, summary};
+pub(crate) use summary::{obstacle, unclear_kind};
 
 use crate::shell::words;
 
@@ -60,6 +61,11 @@ pub fn show(command: &str, redact: bool) -> Result<Shown, TooLong> {
     }
     let verbatim = text == command;
     Ok(Shown { text, verbatim, redacted: !hidden.is_empty() })
+}
+
+/// Prose on one line, what looks like a secret hidden: for text in which nothing runs, such as a conversation.
+pub fn prose(text: &str) -> String {
+    assemble(text, &secrets::find_in_prose(text))
 }
 
 fn assemble(command: &str, hidden: &[Range<usize>]) -> String {

@@ -72,7 +72,8 @@ impl CommandAnalysis {
     }
 }
 
-fn unclear_kind(unclear: Unclear) -> (&'static str, &'static str) {
+/// Why it is not known what a command runs: a stable word, and a sentence for people.
+pub(crate) fn unclear_kind(unclear: Unclear) -> (&'static str, &'static str) {
     match unclear {
         Unclear::Evaluates => ("eval", "A text that is made or read elsewhere is run."),
         Unclear::Environment => ("environment", "The environment of commands is changed."),
@@ -83,7 +84,8 @@ fn unclear_kind(unclear: Unclear) -> (&'static str, &'static str) {
     }
 }
 
-fn obstacle(obstacle: Obstacle) -> (&'static str, String) {
+/// What stands in the way of an analysis: a stable word, and a sentence for people.
+pub(crate) fn obstacle(obstacle: Obstacle) -> (&'static str, String) {
     let (kind, what) = match obstacle {
         Obstacle::Unread(reason) => {
             return ("unreadable", format!("What this runs cannot be said: {reason}."));

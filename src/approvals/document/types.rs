@@ -251,7 +251,8 @@ impl Document {
 
     /// The same without the secret, for showing.
     pub fn redacted(&self) -> Self {
-        let socket = Socket { token: None, ..self.socket.clone() };
+        // What creel does not know may be a secret too.
+        let socket = Socket { path: self.socket.path.clone(), ..Socket::default() };
         Self { socket, ..self.clone() }
     }
 }

@@ -1,357 +1,444 @@
-//! Whether a command may run on a host, and the only maker of a [`HostPermit`] (spec `exec.md` §2.4, §9.4; design
-//! invariant 2). Pure.
-//!
-//! As long as no person can be asked, the one way out of every sandbox is that somebody wrote it down: `full` in the
-//! configuration or by an authorised sender for the session, and neither the configuration nor the machine's approvals
-//! document wants to be asked. A built-in default opens nothing.
+use std::path::{Path, PathBuf};
 
-use super::denied::{Scene, Why};
-use super::host_permit::{Ground, HostCommand, HostPermit};
-use super::policy::{Effective, Facts, ModePolicy, Reason, Requested, Source, Target, judge};
-use crate::config::exec::{Ask, Security};
-use crate::error::{Diagnose, Report};
-use crate::policy::{Level, Verdict};
+use pretty_assertions::assert_eq;
 
-/// What is known when a command is decided about.
-#[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
-    /// What configuration and session ask for.
-    pub requested: &'a Requested,
-    /// What holds under the machine's document.
-    pub effective: &'a Effective,
-    /// The same for this call, which may have asked to be stricter.
-    pub policy: ModePolicy,
-    /// How far elevated goes for this call, all its gates passed.
-    pub elevated: Level,
-    /// Code in an argument needs a person (`strictInlineEval`), and the command may carry some.
-    pub inline_eval: bool,
-    /// What a refusal needs to be told.
-    pub scene: &'a Scene,
-}
+use super::*;
+use crate::approvals::assess::{DeniedBy, Gap, Part};
+use crate::approvals::document::{Document, DocumentError, Standing as Known};
+use crate::approvals::enforce::Enforced;
+use crate::approvals::policy::{Answer, Call, Decision, Denial, Host, Layers, Origin, effective};
+use crate::approvals::programs::Program;
+use crate::approvals::remember::OneShot;
+use crate::approvals::Command;
+use crate::config::Config;
+use crate::config::exec::ExecLayer;
+use crate::config::reader::Set;
+use crate::error::Diagnose as _;
+use crate::session::AgentId;
+use crate::shell::parse::Span;
 
-/// Why a command does not run on a host.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HostDenied {
-    /// Nothing runs there.
-    #[error("exec denied: host={} security=deny", word(*.host))]
-    Security {
-        /// The host.
-        host: Target,
-        /// Who said so, and what helps.
-        why: Why,
-    },
-    /// Only what is listed runs, nobody is asked, and it is not listed.
-    #[error("exec denied: allowlist miss")]
-    Miss {
-        /// Who said so, and what helps.
-        why: Why,
-    },
-    /// Nobody wrote that commands run there without a question.
-    #[error("exec denied: host={} needs security=full and ask=off to be written, and {what}", word(*.host))]
-    NotWritten {
-        /// The host.
-        host: Target,
-        /// What is missing.
-        what: String,
-        /// What holds now, who said so, and what helps.
-        why: Why,
-    },
-    /// A person has to decide, and none can be reached.
-    #[error("a person has to decide about this command ({}), and nobody can be asked", .reason.code())]
-    Person {
-        /// Why.
-        reason: Reason,
-        /// Who said so, and what helps.
-        why: Why,
-    },
-}
+const EMPTY: &str = "{\"version\": 1}";
 
-const fn word(host: Target) -> &'static str {
-    match host {
-        Target::Sandbox => "sandbox",
-        Target::Gateway => "gateway",
-        Target::Node => "node",
+fn scene() -> Scene {
+    Scene {
+        session: "agent:main:main".to_owned(),
+        message: None,
+        sandboxed: false,
+        document: Known::Current,
+        inline_key: "tools.exec.strictInlineEval".to_owned(),
     }
 }
 
-impl Diagnose for HostDenied {
-    fn report(&self) -> Report {
-        let (code, why) = match self {
-            Self::Security { why, .. } => ("CRL-APPR-001", why),
-            Self::Miss { why } => ("CRL-APPR-002", why),
-            Self::NotWritten { why, .. } => ("CRL-APPR-003", why),
-            Self::Person { why, .. } => ("CRL-APPR-004", why),
+/// What is known of `ls`.
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    listed: bool,
+    durable: bool,
+    unread: bool,
+    inline: bool,
+    unpinned: bool,
+    suppresses: bool,
+    heredoc: bool,
+    denied: bool,
+    lasting: bool,
+}
+
+const LISTED: Facts = Facts {
+    listed: true,
+    durable: false,
+    unread: false,
+    inline: false,
+    unpinned: false,
+    suppresses: false,
+    heredoc: false,
+    denied: false,
+    lasting: true,
+};
+const MISSED: Facts = Facts { listed: false, ..LISTED };
+
+/// A call of `ls` under a configuration of `tools.exec` and a document.
+struct Case<'a> {
+    exec: &'a str,
+    document: &'a str,
+    session: ExecLayer,
+    ask: Option<Ask>,
+    elevated: Level,
+    facts: Facts,
+    scene: Scene,
+}
+
+fn case<'a>(exec: &'a str, document: &'a str, facts: Facts) -> Case<'a> {
+    let session = ExecLayer::default();
+    Case { exec, document, session, ask: None, elevated: Level::Off, facts, scene: scene() }
+}
+
+impl Case<'_> {
+    fn next(&self) -> Next {
+        let text = format!("{{tools: {{exec: {}}}}}", self.exec);
+        let config = Config::parse(&text, Path::new("/c.json"), &|_| None).unwrap();
+        let (global, agent) = config.exec_layers(&AgentId::main());
+        let session = Some(&self.session);
+        let layers = Layers { global: Some(global), agent, session, ..Layers::default() };
+        let requested = Requested::of(&layers, false);
+        let document = Document::parse(self.document, Path::new("/a.json")).unwrap();
+        let rules = document.rules(Some(&AgentId::main()));
+        let hosts = [Host { locator: "exec-approvals.json", rules }];
+        let effective = effective(&requested, &hosts);
+        let call = Call { security: None, ask: self.ask, origin: Origin::Local };
+        let facts = self.facts;
+        let standing = Standing {
+            requested: &requested,
+            effective: &effective,
+            policy: call.tighten(effective.policy()),
+            elevated: self.elevated,
+            strict_inline: facts.inline,
+            denies: facts.denied,
+            scene: &self.scene,
         };
-        Report { code, message: self.to_string(), rule: Some(why.rule.clone()), fix: why.fix.clone() }
-    }
-}
-
-/// Whether nothing of a host is open to the call, whatever the command is.
-///
-/// # Errors
-///
-/// [`HostDenied::Security`] where security is `deny`.
-pub fn open(host: Target, standing: &Standing<'_>) -> Result<(), HostDenied> {
-    if standing.policy.security == Security::Deny {
-        return Err(HostDenied::Security { host, why: Why::security(host, standing) });
-    }
-    Ok(())
-}
-
-/// Leave for a command, or why not.
-///
-/// # Errors
-///
-/// Every command that is not allowed in so many words.
-pub fn permit(command: HostCommand, standing: &Standing<'_>) -> Result<HostPermit, HostDenied> {
-    open(command.host, standing)?;
-    if standing.elevated == Level::Full && standing.effective.never_asks() && standing.policy.ask == Ask::Off
-    {
-        return Ok(HostPermit::new(command, Ground::ElevatedFull));
-    }
-    let host = command.host;
-    // No list is read yet, so that nothing is listed and nothing is analysed.
-    let facts = Facts { inline_eval: standing.inline_eval, ..Facts::default() };
-    let judged = judge(standing.policy, &facts);
-    let reason = judged.decider().map_or(Reason::Miss, |say| say.reason);
-    match judged.verdict {
-        Verdict::Allow => written(command, standing),
-        Verdict::Ask if reason == Reason::InlineEval => {
-            Err(HostDenied::Person { reason, why: Why::inline(host, standing) })
+        if let Some(next) = ahead(Target::Gateway, &standing) {
+            return next;
         }
-        Verdict::Ask => Err(HostDenied::Person { reason, why: Why::ask(host, standing) }),
-        Verdict::Deny => Err(HostDenied::Miss { why: Why::security(host, standing) }),
-    }
-}
-
-fn written(command: HostCommand, standing: &Standing<'_>) -> Result<HostPermit, HostDenied> {
-    let host = command.host;
-    if !standing.effective.never_asks() || standing.policy.ask != Ask::Off {
-        let what = if standing.policy.ask == Ask::Off { "ask is off" } else { "ask is not off" };
-        return Err(HostDenied::NotWritten { host, what: what.to_owned(), why: Why::ask(host, standing) });
-    }
-    match &standing.requested.security.source {
-        Source::Key(key) | Source::Derived(key) => Ok(HostPermit::new(command, Ground::Written(key.clone()))),
-        Source::BuiltIn | Source::Inherited | Source::Document { .. } => {
-            let what = "nothing is".to_owned();
-            Err(HostDenied::NotWritten { host, what, why: Why::security(host, standing) })
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-    use crate::approvals::document::Document;
-    use crate::approvals::policy::{Host, Layers, effective};
-    use crate::approvals::{Command, policy};
-    use crate::config::Config;
-    use crate::config::exec::ExecLayer;
-    use crate::config::reader::Set;
-    use crate::session::AgentId;
-
-    fn scene() -> Scene {
-        Scene {
-            session: "agent:main:main".to_owned(),
-            message: None,
-            sandboxed: false,
-            document: crate::approvals::document::Standing::Current,
-            inline_key: "tools.exec.strictInlineEval".to_owned(),
-        }
+        let assessed = assessed(facts);
+        let enforced =
+            Enforced { command: Command::Argv(vec!["/bin/ls".to_owned()]), arg0: None, programs: Vec::new() };
+        let remembered = if facts.lasting {
+            Remembered::Entries(vec![Entry::of("/bin/ls")])
+        } else {
+            Remembered::OneShot(vec![OneShot::PromptOnly])
+        };
+        let pinned = facts.listed && !facts.unpinned;
+        let looked = Looked {
+            assessed: &assessed,
+            enforced: if pinned { Ok(&enforced) } else { Err(Unpinnable::Expands) },
+            remembered: &remembered,
+            allow: &[Entry::of("/bin/ls")],
+            denied_by: Some("exec-approvals.json denylist \"ls\""),
+        };
+        decide(Target::Gateway, &standing, &looked)
     }
 
-    /// A call of `ls` under a configuration of `tools.exec` and a document.
-    struct Case<'a> {
-        exec: &'a str,
-        document: &'a str,
-        session: ExecLayer,
-        ask: Option<Ask>,
-        elevated: Level,
-        inline: bool,
-        scene: Scene,
-    }
-
-    fn case<'a>(exec: &'a str, document: &'a str) -> Case<'a> {
-        let session = ExecLayer::default();
-        Case { exec, document, session, ask: None, elevated: Level::Off, inline: false, scene: scene() }
-    }
-
-    impl Case<'_> {
-        fn permit(&self) -> Result<HostPermit, HostDenied> {
-            let text = format!("{{tools: {{exec: {}}}}}", self.exec);
-            let config = Config::parse(&text, Path::new("/c.json"), &|_| None).unwrap();
-            let (global, agent) = config.exec_layers(&AgentId::main());
-            let session = Some(&self.session);
-            let layers = Layers { global: Some(global), agent, session, ..Layers::default() };
-            let requested = Requested::of(&layers, false);
-            let document = Document::parse(self.document, Path::new("/a.json")).unwrap();
-            let hosts =
-                [Host { locator: "exec-approvals.json", rules: document.rules(Some(&AgentId::main())) }];
-            let effective = effective(&requested, &hosts);
-            let call = policy::Call { security: None, ask: self.ask, origin: policy::Origin::Local };
-            let standing = Standing {
-                requested: &requested,
-                effective: &effective,
-                policy: call.tighten(effective.policy()),
-                elevated: self.elevated,
-                inline_eval: self.inline,
-                scene: &self.scene,
-            };
-            permit(command(), &standing)
-        }
-
-        /// Rule and fix of the refusal.
-        fn told(&self) -> (String, String) {
-            let report = self.permit().unwrap_err().report();
-            (report.rule.unwrap(), report.fix)
-        }
-    }
-
-    fn command() -> HostCommand {
-        HostCommand {
-            command: Command::Shell("ls".to_owned()),
-            host: Target::Gateway,
-            workdir: "/w".to_owned(),
-            env: Vec::new(),
-            session: "agent:main:main".to_owned(),
-            agent: "main".to_owned(),
-        }
-    }
-
-    fn decide(exec: &str, document: &str, ask: Option<Ask>, elevated: Level, inline: bool) -> String {
-        match (Case { ask, elevated, inline, ..case(exec, document) }).permit() {
-            Ok(permit) => match permit.ground() {
-                Ground::Written(key) => format!("written {key}"),
-                Ground::ElevatedFull => "elevated".to_owned(),
-                other => format!("{other:?}"),
+    /// In one word.
+    fn word(&self) -> String {
+        match self.next() {
+            Next::Run(cleared) => match (cleared.ground(), cleared.launch()) {
+                (Ground::Written(key), Launch::AsWritten) => format!("written {key}"),
+                (Ground::BuiltIn, Launch::AsWritten) => "built-in".to_owned(),
+                (Ground::ElevatedFull, Launch::AsWritten) => "elevated".to_owned(),
+                (Ground::Listed { entries }, Launch::Pinned) => format!("listed {}", entries.join(" ")),
+                other => panic!("{other:?}"),
             },
-            Err(error) => {
-                let report = error.report();
+            Next::Ask(asking) => format!("ask {}", asking.reason().code()),
+            Next::Deny(denied) => {
+                let report = denied.report();
                 assert!(report.rule.is_some() && !report.fix.is_empty());
                 report.code.to_owned()
             }
         }
     }
 
-    const EMPTY: &str = "{\"version\": 1}";
-
-    #[test]
-    fn only_what_is_written_opens_a_host() {
-        let plain = |exec: &str| decide(exec, EMPTY, None, Level::Off, false);
-        assert_eq!(plain("{}"), "CRL-APPR-003");
-        assert_eq!(plain("{ask: 'off'}"), "CRL-APPR-003");
-        assert_eq!(plain("{host: 'gateway'}"), "CRL-APPR-003");
-        assert_eq!(plain("{mode: 'full'}"), "written tools.exec.mode");
-        assert_eq!(plain("{security: 'full'}"), "written tools.exec.security");
-        assert_eq!(plain("{security: 'full', ask: 'on-miss'}"), "CRL-APPR-003");
-        assert_eq!(plain("{security: 'full', ask: 'always'}"), "CRL-APPR-004");
-        assert_eq!(plain("{mode: 'deny'}"), "CRL-APPR-001");
-        assert_eq!(plain("{mode: 'allowlist'}"), "CRL-APPR-002");
-        assert_eq!(plain("{mode: 'ask'}"), "CRL-APPR-004");
-        assert_eq!(plain("{mode: 'auto'}"), "CRL-APPR-004");
+    fn asking(&self) -> Asking {
+        match self.next() {
+            Next::Ask(asking) => *asking,
+            other => panic!("{other:?}"),
+        }
     }
 
-    #[test]
-    fn the_stricter_document_and_the_stricter_call_hold() {
-        let with = |document: &str| decide("{mode: 'full'}", document, None, Level::Off, false);
-        assert_eq!(
-            with("{\"version\": 1, \"defaults\": {\"security\": \"full\"}}"),
-            "written tools.exec.mode"
-        );
-        assert_eq!(with("{\"version\": 1, \"defaults\": {\"security\": \"deny\"}}"), "CRL-APPR-001");
-        assert_eq!(with("{\"version\": 1, \"defaults\": {\"security\": \"allowlist\"}}"), "CRL-APPR-002");
-        assert_eq!(with("{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}"), "CRL-APPR-004");
-        assert_eq!(with("{\"version\": 1, \"defaults\": {\"ask\": \"on-miss\"}}"), "CRL-APPR-003");
-        // A document that says full opens nothing that nobody asked for.
-        let full = "{\"version\": 1, \"defaults\": {\"security\": \"full\", \"ask\": \"off\"}}";
-        assert_eq!(decide("{}", full, None, Level::Off, false), "CRL-APPR-003");
-        assert_eq!(decide("{mode: 'full'}", EMPTY, Some(Ask::Always), Level::Off, false), "CRL-APPR-004");
-        assert_eq!(decide("{mode: 'full'}", EMPTY, None, Level::Off, true), "CRL-APPR-004");
+    /// Rule and fix of the refusal.
+    fn told(&self) -> (String, String) {
+        let Next::Deny(denied) = self.next() else { panic!("{}", self.word()) };
+        let report = denied.report();
+        (report.rule.unwrap(), report.fix)
     }
+}
 
-    #[test]
-    fn elevated_full_skips_approvals_only_where_there_are_none() {
-        let full = |exec: &str, document: &str| decide(exec, document, None, Level::Full, true);
-        assert_eq!(full("{}", EMPTY), "elevated");
-        assert_eq!(full("{mode: 'ask'}", EMPTY), "CRL-APPR-004");
-        assert_eq!(full("{mode: 'deny'}", EMPTY), "CRL-APPR-001");
-        assert_eq!(
-            full("{}", "{\"version\": 1, \"defaults\": {\"security\": \"allowlist\"}}"),
-            "CRL-APPR-002"
-        );
-        assert_eq!(full("{}", "{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}"), "CRL-APPR-004");
-        assert_eq!(decide("{}", EMPTY, None, Level::Ask, false), "CRL-APPR-003");
-        assert_eq!(decide("{}", EMPTY, Some(Ask::Always), Level::Full, false), "CRL-APPR-004");
+fn assessed(facts: Facts) -> Assessed {
+    let program = Program { invoked: PathBuf::from("/bin/ls"), real: PathBuf::from("/bin/ls") };
+    let part = Part {
+        span: Span::default(),
+        nested: false,
+        argv: Vec::new(),
+        effective: Vec::new(),
+        wrappers: Vec::new(),
+        program: Some(program),
+        script: None,
+        dir: Some(PathBuf::from("/w")),
+        by: if facts.listed { By::Entry(0) } else { By::Nothing(Gap::NoEntry) },
+    };
+    let text = if facts.unread { "ls > \"$x\"" } else { "ls" };
+    let analysis = crate::shell::analyse::analyse(text);
+    assert_eq!(analysis.is_err(), facts.unread);
+    Assessed {
+        text: text.to_owned(),
+        cwd: PathBuf::from("/w"),
+        analysis,
+        parts: if facts.unread { Vec::new() } else { vec![part] },
+        inline: facts.inline.then(|| "python -c".to_owned()),
+        suppresses: facts.suppresses,
+        heredoc: facts.heredoc,
+        denied: facts.denied.then(|| DeniedBy {
+            entry: 0,
+            pattern: "ls".to_owned(),
+            command: "ls".to_owned(),
+        }),
+        strict_inline: facts.inline,
+        satisfied: facts.listed && !facts.unread,
+        durable: facts.durable,
     }
+}
 
-    #[test]
-    fn the_document_that_decides_is_rule_and_fix() {
-        let deny = "{\"version\": 1, \"defaults\": {\"security\": \"deny\"}}";
-        let (rule, fix) = case("{mode: 'full'}", deny).told();
-        assert_eq!(rule, "exec-approvals.json defaults.security");
-        assert!(fix.ends_with("set defaults.security to \"full\" in exec-approvals.json"), "{fix}");
-        assert!(!fix.contains("tools.exec"), "{fix}");
-        let ask = "{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}";
-        let (rule, fix) = case("{mode: 'full'}", ask).told();
-        assert_eq!(rule, "exec-approvals.json defaults.ask");
-        assert!(fix.ends_with("set defaults.ask to \"off\" in exec-approvals.json"), "{fix}");
-        let file = Path::new("/a.json").to_owned();
-        let broken = crate::approvals::document::DocumentError::Missing { file };
-        let document = crate::approvals::document::Standing::LastGood(broken);
-        let (rule, fix) =
-            Case { scene: Scene { document, ..scene() }, ..case("{mode: 'full'}", deny) }.told();
-        assert!(rule.contains("the last good copy of it holds, because /a.json is missing"), "{rule}");
-        assert!(rule.contains("[CRL-APPROVALS-001]"), "{rule}");
-        assert!(fix.contains("mend /a.json (restore the file"), "{fix}");
-    }
+fn word(exec: &str, facts: Facts) -> String {
+    case(exec, EMPTY, facts).word()
+}
 
-    #[test]
-    fn a_mode_is_mended_by_itself_and_half_a_pair_by_its_other_half() {
-        let (rule, fix) = case("{mode: 'ask'}", EMPTY).told();
-        assert_eq!(rule, "tools.exec.mode");
-        assert!(fix.ends_with("set tools.exec.mode to \"full\""), "{fix}");
-        assert!(!fix.contains("tools.exec.ask") && !fix.contains("tools.exec.security"), "{fix}");
-        let (_, fix) = case("{ask: 'off'}", EMPTY).told();
-        assert!(fix.ends_with("write tools.exec.security: \"full\""), "{fix}");
-        let (rule, fix) = case("{security: 'full', ask: 'always'}", EMPTY).told();
-        assert_eq!(rule, "tools.exec.ask");
-        assert!(fix.ends_with("set tools.exec.ask to \"off\""), "{fix}");
-        let (rule, fix) = Case { inline: true, ..case("{mode: 'full'}", EMPTY) }.told();
-        assert_eq!(rule, "tools.exec.strictInlineEval");
-        assert!(fix.ends_with("set tools.exec.strictInlineEval to false"), "{fix}");
+#[test]
+fn the_table_of_outcomes() {
+    let durable = Facts { durable: true, ..LISTED };
+    for (exec, missed, listed, lasting) in [
+        ("{mode: 'deny'}", "CRL-APPR-001", "CRL-APPR-001", "CRL-APPR-001"),
+        ("{}", "built-in", "built-in", "built-in"),
+        ("{ask: 'off'}", "built-in", "built-in", "built-in"),
+        ("{mode: 'full'}", "written tools.exec.mode", "written tools.exec.mode", "written tools.exec.mode"),
+        ("{ask: 'on-miss'}", "built-in", "built-in", "built-in"),
+        ("{ask: 'always'}", "ask ask-always", "ask ask-always", "ask ask-always"),
+        ("{mode: 'allowlist'}", "CRL-APPR-002", "listed /bin/ls", "listed /bin/ls"),
+        ("{mode: 'ask'}", "ask allowlist-miss", "listed /bin/ls", "listed /bin/ls"),
+        ("{mode: 'auto'}", "ask allowlist-miss", "listed /bin/ls", "listed /bin/ls"),
+        (
+            "{security: 'allowlist', ask: 'always'}",
+            "ask allowlist-miss",
+            "ask ask-always",
+            "ask ask-always",
+        ),
+    ] {
+        assert_eq!(word(exec, MISSED), missed, "{exec}");
+        assert_eq!(word(exec, LISTED), listed, "{exec}");
+        assert_eq!(word(exec, durable), lasting, "{exec}");
     }
+}
 
-    #[test]
-    fn a_choice_of_the_session_is_taken_back_there() {
-        let set = Set { value: Security::Deny, key: "/exec security".to_owned() };
-        let session = || ExecLayer { security: Some(set.clone()), ..ExecLayer::default() };
-        let chosen = Case { session: session(), ..case("{mode: 'full'}", EMPTY) };
-        let (rule, fix) = chosen.told();
-        assert_eq!(rule, "/exec security of session agent:main:main");
-        assert!(fix.contains("`creel session set agent:main:main security=unset`"), "{fix}");
-        assert!(!fix.contains("in the sandbox"), "{fix}");
-        let message = Some("Security=deny".to_owned());
-        let said = Case { scene: Scene { message, ..scene() }, ..chosen };
-        assert!(said.told().1.contains("take security out of /exec in the message"));
-        let inside = Why::inside(&scene(), &Source::Key(set.key.clone()));
-        assert!(inside.fix.contains("security=unset") && !inside.fix.contains("in the sandbox"));
-        let derived = Why::inside(&scene(), &Source::Derived("tools.exec.mode".to_owned()));
-        assert!(derived.fix.starts_with("remove tools.exec.mode"), "{}", derived.fix);
-    }
+#[test]
+fn what_forces_a_question() {
+    let inline = Facts { inline: true, ..LISTED };
+    assert_eq!(word("{mode: 'full'}", inline), "ask inline-eval", "under full too");
+    assert_eq!(word("{mode: 'ask'}", inline), "ask inline-eval");
+    assert_eq!(word("{mode: 'allowlist'}", inline), "CRL-APPR-002", "where nobody is asked it is refused");
+    let (rule, fix) = case("{mode: 'allowlist'}", EMPTY, inline).told();
+    assert_eq!(rule, "tools.exec.strictInlineEval");
+    assert!(fix.contains("set tools.exec.strictInlineEval to false"), "{fix}");
+    let unpinned = Facts { unpinned: true, ..LISTED };
+    assert_eq!(word("{mode: 'ask'}", unpinned), "ask execution-plan-miss");
+    assert_eq!(word("{mode: 'allowlist'}", unpinned), "CRL-APPR-002");
+    assert_eq!(word("{mode: 'full'}", unpinned), "written tools.exec.mode");
+    let suppresses = Facts { suppresses: true, ..LISTED };
+    assert_eq!(word("{mode: 'ask'}", suppresses), "ask audit-suppression");
+    assert_eq!(word("{security: 'full', ask: 'on-miss'}", suppresses), "ask audit-suppression");
+    assert_eq!(word("{mode: 'full'}", suppresses), "written tools.exec.mode");
+    let unread = Facts { unread: true, listed: false, lasting: false, ..LISTED };
+    assert_eq!(word("{mode: 'ask'}", unread), "ask allowlist-miss", "no automatic pass, no dead end");
+    assert_eq!(word("{mode: 'allowlist'}", unread), "CRL-APPR-002");
+}
 
-    #[test]
-    fn the_way_into_a_sandbox_is_one_that_is_there() {
-        let (_, fix) = case("{}", EMPTY).told();
-        assert!(fix.starts_with("set agents.defaults.sandbox.mode to \"all\""), "{fix}");
-        let sandboxed = || Scene { sandboxed: true, ..scene() };
-        let (_, fix) = Case { elevated: Level::Ask, scene: sandboxed(), ..case("{}", EMPTY) }.told();
-        assert!(fix.starts_with("leave elevated out of the call"), "{fix}");
-        assert!(fix.contains("/elevated full") && !fix.contains("sandbox.mode"), "{fix}");
-        let (_, fix) = Case { scene: sandboxed(), ..case("{host: 'gateway'}", EMPTY) }.told();
-        assert!(fix.starts_with("set tools.exec.host to \"auto\": it then runs in the sandbox"), "{fix}");
+#[test]
+fn a_deny_list_comes_first() {
+    let denied = Facts { denied: true, ..LISTED };
+    for exec in ["{}", "{mode: 'full'}", "{mode: 'ask'}", "{mode: 'allowlist'}", "{ask: 'always'}"] {
+        assert_eq!(word(exec, denied), "CRL-APPR-005", "{exec}");
+        let elevated = Case { elevated: Level::Full, ..case(exec, EMPTY, denied) };
+        assert_eq!(elevated.word(), "CRL-APPR-005", "{exec}");
     }
+    let (rule, fix) = case("{}", EMPTY, denied).told();
+    assert_eq!(rule, "exec-approvals.json denylist \"ls\"");
+    assert!(fix.contains("take \"ls\" out of"), "{fix}");
+}
+
+#[test]
+fn the_stricter_document_and_the_stricter_call_hold() {
+    let with = |document: &str| case("{mode: 'full'}", document, MISSED).word();
+    assert_eq!(with("{\"version\": 1, \"defaults\": {\"security\": \"full\"}}"), "written tools.exec.mode");
+    assert_eq!(with("{\"version\": 1, \"defaults\": {\"security\": \"deny\"}}"), "CRL-APPR-001");
+    assert_eq!(with("{\"version\": 1, \"defaults\": {\"security\": \"allowlist\"}}"), "CRL-APPR-002");
+    assert_eq!(with("{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}"), "ask ask-always");
+    assert_eq!(with("{\"version\": 1, \"defaults\": {\"ask\": \"on-miss\"}}"), "written tools.exec.mode");
+    // A document that says full opens nothing that was closed.
+    let full = "{\"version\": 1, \"defaults\": {\"security\": \"full\", \"ask\": \"off\"}}";
+    assert_eq!(case("{mode: 'ask'}", full, MISSED).word(), "ask allowlist-miss");
+    let always = Case { ask: Some(Ask::Always), ..case("{mode: 'full'}", EMPTY, MISSED) };
+    assert_eq!(always.word(), "ask ask-always");
+}
+
+#[test]
+fn elevated_full_skips_approvals_only_where_there_are_none() {
+    let full = |exec: &str, document: &str, facts: Facts| {
+        Case { elevated: Level::Full, ..case(exec, document, facts) }.word()
+    };
+    let inline = Facts { inline: true, ..MISSED };
+    assert_eq!(full("{}", EMPTY, inline), "elevated");
+    assert_eq!(full("{mode: 'ask'}", EMPTY, MISSED), "ask allowlist-miss");
+    assert_eq!(full("{mode: 'deny'}", EMPTY, MISSED), "CRL-APPR-001");
+    let document = "{\"version\": 1, \"defaults\": {\"security\": \"allowlist\"}}";
+    assert_eq!(full("{}", document, MISSED), "CRL-APPR-002");
+    let document = "{\"version\": 1, \"defaults\": {\"ask\": \"always\"}}";
+    assert_eq!(full("{}", document, MISSED), "ask ask-always");
+    let ask = Case { elevated: Level::Ask, ..case("{mode: 'ask'}", EMPTY, MISSED) };
+    assert_eq!(ask.word(), "ask allowlist-miss");
+    let call =
+        Case { ask: Some(Ask::Always), elevated: Level::Full, ..case("{}", EMPTY, MISSED) };
+    assert_eq!(call.word(), "ask ask-always");
+}
+
+#[test]
+fn what_is_offered() {
+    let offered = |exec: &str, facts: Facts| case(exec, EMPTY, facts).asking().offered().to_vec();
+    let (once, always, deny) = (Decision::AllowOnce, Decision::AllowAlways, Decision::Deny);
+    assert_eq!(offered("{mode: 'ask'}", MISSED), [once, always, deny]);
+    for (exec, facts) in [
+        ("{ask: 'always'}", LISTED),
+        ("{mode: 'ask'}", Facts { lasting: false, ..MISSED }),
+        ("{mode: 'ask'}", Facts { inline: true, ..MISSED }),
+        ("{mode: 'ask'}", Facts { suppresses: true, ..MISSED }),
+        ("{mode: 'ask'}", Facts { unpinned: true, ..LISTED }),
+        ("{mode: 'ask'}", Facts { unread: true, ..MISSED }),
+    ] {
+        assert_eq!(offered(exec, facts), [once, deny], "{exec}");
+    }
+    let mut asking = case("{mode: 'ask'}", EMPTY, MISSED).asking();
+    asking.withhold("because");
+    assert_eq!(asking.offered(), [once, deny]);
+    assert_eq!(asking.warnings(), ["because"]);
+}
+
+#[test]
+fn an_answer_that_was_not_offered_is_none() {
+    let asking = case("{ask: 'always'}", EMPTY, MISSED).asking();
+    let answer = |decision| asking.answered(Answer::Decided(decision), "q", None);
+    assert_eq!(answer(Decision::AllowAlways), Err(Denial::Malformed));
+    assert_eq!(answer(Decision::Deny), Err(Denial::User));
+    let cleared = answer(Decision::AllowOnce).unwrap();
+    assert_eq!(cleared.launch(), Launch::Seen);
+    let ground = Ground::Approved { id: "q".to_owned(), decision: Decision::AllowOnce, by: None };
+    assert_eq!(cleared.ground(), &ground);
+    assert_eq!(asking.answered(Answer::TimedOut, "q", None), Err(Denial::Timeout));
+}
+
+#[test]
+fn the_table_of_fallbacks() {
+    let fallback = |value: &str, exec: &str, facts: Facts| {
+        let document =
+            format!("{{\"version\": 1, \"defaults\": {{\"ask\": \"always\", \"askFallback\": \"{value}\"}}}}");
+        let asking = case(exec, &document, facts).asking();
+        asking.answered(Answer::Unreachable, "q", None).map(|cleared| cleared.launch())
+    };
+    let full = "{mode: 'full'}";
+    let listed = "{mode: 'ask'}";
+    assert_eq!(fallback("deny", full, LISTED), Err(Denial::Timeout));
+    assert_eq!(fallback("full", full, MISSED), Ok(Launch::Seen));
+    assert_eq!(fallback("full", full, LISTED), Ok(Launch::Pinned));
+    assert_eq!(fallback("allowlist", listed, LISTED), Ok(Launch::Pinned));
+    assert_eq!(fallback("full", listed, LISTED), Ok(Launch::Pinned), "capped by security");
+    assert_eq!(fallback("full", listed, MISSED), Err(Denial::TimeoutMiss));
+    assert_eq!(fallback("allowlist", listed, MISSED), Err(Denial::TimeoutMiss));
+    assert_eq!(fallback("allowlist", full, Facts { unpinned: true, ..LISTED }), Err(Denial::TimeoutUnpinned));
+    for facts in [
+        Facts { inline: true, ..LISTED },
+        Facts { suppresses: true, ..LISTED },
+        Facts { heredoc: true, ..LISTED },
+    ] {
+        assert_eq!(fallback("full", full, facts), Err(Denial::Timeout));
+    }
+    let document = "{\"version\": 1, \"defaults\": {\"askFallback\": \"allowlist\"}}";
+    let mut asking = case("{security: 'allowlist', ask: 'always'}", document, LISTED).asking();
+    assert!(asking.answered(Answer::Unreachable, "q", None).is_ok());
+    asking.deferred("not sure");
+    assert_eq!(asking.answered(Answer::Unreachable, "q", None), Err(Denial::Timeout), "13.14");
+}
+
+#[test]
+fn who_is_reviewed() {
+    let review = |exec: &str, facts: Facts| case(exec, EMPTY, facts).asking().review().clone();
+    assert_eq!(review("{mode: 'ask'}", MISSED), Review::Off);
+    assert_eq!(review("{mode: 'auto'}", MISSED), Review::Eligible);
+    let hardened = Case { ask: Some(Ask::Always), ..case("{mode: 'auto'}", EMPTY, MISSED) };
+    assert_eq!(hardened.asking().review(), &Review::Off, "a person sees every run");
+    for facts in [Facts { suppresses: true, ..MISSED }, Facts { unread: true, ..MISSED }] {
+        assert!(matches!(review("{mode: 'auto'}", facts), Review::Skipped(_)));
+    }
+    let asking = case("{mode: 'auto'}", EMPTY, MISSED).asking();
+    assert_eq!(asking.reviewed().unwrap().ground(), &Ground::Reviewed);
+    let mut asking = case("{mode: 'ask'}", EMPTY, MISSED).asking();
+    assert_eq!(asking.reviewed(), None, "no reviewer, no word of one");
+    asking.deferred("x");
+    assert_eq!(asking.granted("g"), None);
+}
+
+#[test]
+fn only_what_was_bound_becomes_a_permit_for_what_was_looked_at() {
+    let command = || HostCommand {
+        command: Command::Shell("ls".to_owned()),
+        host: Target::Gateway,
+        workdir: "/w".to_owned(),
+        env: Vec::new(),
+        session: "agent:main:main".to_owned(),
+        agent: "main".to_owned(),
+    };
+    let Next::Run(written) = case("{}", EMPTY, MISSED).next() else { panic!() };
+    assert_eq!(written.permit(command(), None).unwrap().ground(), &Ground::BuiltIn);
+    let Next::Run(listed) = case("{mode: 'ask'}", EMPTY, LISTED).next() else { panic!() };
+    assert!(listed.permit(command(), None).is_none());
+}
+
+#[test]
+fn the_document_that_decides_is_rule_and_fix() {
+    let deny = "{\"version\": 1, \"defaults\": {\"security\": \"deny\"}}";
+    let (rule, fix) = case("{mode: 'full'}", deny, MISSED).told();
+    assert_eq!(rule, "exec-approvals.json defaults.security");
+    assert!(fix.ends_with("set defaults.security to \"full\" in exec-approvals.json"), "{fix}");
+    assert!(!fix.contains("tools.exec"), "{fix}");
+    let file = Path::new("/a.json").to_owned();
+    let document = Known::LastGood(DocumentError::Missing { file });
+    let broken = Case { scene: Scene { document, ..scene() }, ..case("{mode: 'full'}", deny, MISSED) };
+    let (rule, fix) = broken.told();
+    assert!(rule.contains("the last good copy of it holds, because /a.json is missing"), "{rule}");
+    assert!(rule.contains("[CRL-APPROVALS-001]"), "{rule}");
+    assert!(fix.contains("mend /a.json (restore the file"), "{fix}");
+}
+
+#[test]
+fn a_mode_is_mended_by_itself_and_a_miss_by_an_entry() {
+    let (rule, fix) = case("{mode: 'allowlist'}", EMPTY, MISSED).told();
+    assert_eq!(rule, "tools.exec.mode");
+    assert!(fix.starts_with("list it (`creel approvals allowlist add`)"), "{fix}");
+    assert!(fix.ends_with("set tools.exec.mode to \"full\""), "{fix}");
+    assert!(!fix.contains("tools.exec.ask") && !fix.contains("tools.exec.security"), "{fix}");
+}
+
+#[test]
+fn a_choice_of_the_session_is_taken_back_there() {
+    let set = Set { value: Security::Deny, key: "/exec security".to_owned() };
+    let session = || ExecLayer { security: Some(set.clone()), ..ExecLayer::default() };
+    let chosen = Case { session: session(), ..case("{mode: 'full'}", EMPTY, MISSED) };
+    let (rule, fix) = chosen.told();
+    assert_eq!(rule, "/exec security of session agent:main:main");
+    assert!(fix.contains("`creel session set agent:main:main security=unset`"), "{fix}");
+    assert!(!fix.contains("in the sandbox"), "{fix}");
+    let message = Some("Security=deny".to_owned());
+    let said = Case { scene: Scene { message, ..scene() }, ..chosen };
+    assert!(said.told().1.contains("take security out of /exec in the message"));
+    let inside = Why::inside(&scene(), &Source::Key(set.key.clone()));
+    assert!(inside.fix.contains("security=unset") && !inside.fix.contains("in the sandbox"));
+    let derived = Why::inside(&scene(), &Source::Derived("tools.exec.mode".to_owned()));
+    assert!(derived.fix.starts_with("remove tools.exec.mode"), "{}", derived.fix);
+}
+
+#[test]
+fn the_way_into_a_sandbox_is_one_that_is_there() {
+    let closed = "{mode: 'deny'}";
+    let (_, fix) = case(closed, EMPTY, MISSED).told();
+    assert!(fix.starts_with("set agents.defaults.sandbox.mode to \"all\""), "{fix}");
+    let sandboxed = || Scene { sandboxed: true, ..scene() };
+    let ask = Case { elevated: Level::Ask, scene: sandboxed(), ..case(closed, EMPTY, MISSED) };
+    let (_, fix) = ask.told();
+    assert!(fix.starts_with("leave elevated out of the call"), "{fix}");
+    let host = Case { scene: sandboxed(), ..case("{host: 'gateway', mode: 'deny'}", EMPTY, MISSED) };
+    let (_, fix) = host.told();
+    assert!(fix.starts_with("set tools.exec.host to \"auto\": it then runs in the sandbox"), "{fix}");
 }

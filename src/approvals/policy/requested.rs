@@ -25,6 +25,13 @@ pub enum Source {
     Inherited,
 }
 
+impl Source {
+    /// Nobody wrote the value.
+    pub const fn is_built_in(&self) -> bool {
+        matches!(self, Self::BuiltIn)
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

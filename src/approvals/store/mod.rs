@@ -10,6 +10,7 @@
 //! | `lock` | one writer at a time, over all processes |
 //! | [`write`] | changes: read again, change, replace |
 //! | [`change`] | what others change: new entries, usage, the socket |
+//! | [`lists`] | what people change: one entry of one list |
 //! | [`import`] | a row of the database becomes a document |
 //! | [`error`] | why the document was not changed |
 //!
@@ -21,6 +22,7 @@ pub mod change;
 pub mod error;
 mod file;
 pub mod import;
+pub mod lists;
 pub mod local;
 mod lock;
 mod look;

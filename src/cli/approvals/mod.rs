@@ -1,13 +1,23 @@
 //! `creel approvals`: the approvals document of this machine, and what waits for a person. One file per subcommand.
 
+mod adopt;
 mod allowlist;
 mod get;
 mod set;
+mod test;
+
+pub(in crate::cli) use get::policy;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::error::Failure;
+use serde_json::{Value, json};
+
+use crate::approvals::store::Local;
+use crate::config::{self, Config, Located, NamedBy};
+use crate::error::{Failure, Report};
+use crate::session::AgentId;
+use crate::state::StateDir;
 
 /// What may run on this machine, and what waits for a person.
 #[derive(Debug, clap::Args)]
@@ -35,8 +45,11 @@ enum Action {
     /// Show the approvals document, and the policy that comes of it and the configuration.
     Get,
     /// Put a document in the place of the one that is there.
+    ///
+    /// It is checked first. A file that cannot be used is kept beside it. The socket's secret stays where the new document
+    /// names none.
     Set(set::Args),
-    /// Show and change what may run without a question.
+    /// Show and change what may run without a question, and what never runs.
     Allowlist(allowlist::Args),
 }
 
@@ -46,7 +59,66 @@ pub async fn run(args: Args) -> ExitCode {
     let done: Result<ExitCode, Failure> = match action {
         Action::Get => get::run(&shared),
         Action::Set(args) => set::run(&args, &shared),
-        Action::Allowlist(args) => allowlist::run(args, &shared),
+        Action::Allowlist(args) => allowlist::run(&args, &shared),
     };
     done.unwrap_or_else(|failure| super::status(Err(failure), shared.json))
+}
+
+fn var(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Shared {
+    fn state() -> Result<StateDir, Failure> {
+        Ok(StateDir::locate(var)?)
+    }
+
+    fn located(&self, state: &StateDir) -> Located {
+        config::locate(self.config.as_deref(), &var, state)
+    }
+
+    fn configuration(&self, state: &StateDir) -> Result<Config, Failure> {
+        Ok(Config::load(&self.located(state), &var)?)
+    }
+
+    /// The key of an agent in the document: one that is configured, or `*` for every agent. Rules for an agent that
+    /// nobody has would hold for nobody.
+    fn agent(&self, state: &StateDir, name: &str) -> Result<String, Failure> {
+        let name = name.trim();
+        if name == crate::approvals::document::EVERYBODY {
+            return Ok(name.to_owned());
+        }
+        let id = AgentId::parse(name).map_err(|error| {
+            Failure(Report {
+                code: "CRL-CLI-020",
+                message: format!("{:?} is no agent id: {error}", crate::shown::one_line(name)),
+                rule: Some("--agent".to_owned()),
+                fix: "name an agent of the configuration, or * for every agent".to_owned(),
+            })
+        })?;
+        self.configuration(state)?.known_agent(&id, NamedBy::Id)?;
+        Ok(id.to_string())
+    }
+}
+
+/// The document as it is shown: never with the socket's secret (spec `approvals.md` 16.01).
+fn snapshot(local: &Local) -> Value {
+    let floor = |floor: &crate::approvals::store::Floor| json!({ "path": floor.locator, "file": floor.document.redacted() });
+    let floors: Vec<Value> = local.floors().iter().map(floor).collect();
+    let problems: Vec<String> = local.problems().map(ToString::to_string).collect();
+    let mut shown = json!({
+        "path": local.path,
+        "exists": local.exists(),
+        "hash": local.hash(),
+        "file": local.held.document.redacted(),
+    });
+    if let Some(map) = shown.as_object_mut() {
+        if !floors.is_empty() {
+            map.insert("floors".to_owned(), floors.into());
+        }
+        if !problems.is_empty() {
+            map.insert("problems".to_owned(), problems.into());
+        }
+    }
+    shown
 }

@@ -92,6 +92,11 @@ pub trait Service: Send + Sync + 'static {
         Box::pin(stop.cancelled())
     }
 
+    /// Something goes on that ends with the keeper.
+    fn busy(&self) -> bool {
+        false
+    }
+
     /// Lets go of what nobody used for a while. Called about once a minute.
     fn tidy(&self) {}
 }
@@ -125,6 +130,10 @@ impl Service for Toolbox {
         let engine = Discovery::from_process(self.base.engine_address()).named().unwrap_or_default();
         let config = self.base.located().ok().map(|located| located.path);
         json!({ "config": config, "engine": caller::engine(&engine) })
+    }
+
+    fn busy(&self) -> bool {
+        self.waiting.is_busy()
     }
 
     fn tidy(&self) {

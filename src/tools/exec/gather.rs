@@ -3,7 +3,6 @@
 
 use super::decide::Known;
 use super::error::ExecError;
-use crate::approvals::document::Document;
 use crate::approvals::store::{self, Local};
 use crate::client::SandboxOptions;
 use crate::config::exec::ExecEnv;
@@ -125,11 +124,10 @@ impl Gathered {
             context,
         }
     }
+<<<<<<< HEAD
 
-    /// Who looks at a command before a person does.
-    pub(super) fn reviewer(&self) -> crate::config::exec::ReviewerSettings {
-        crate::config::exec::ReviewerSettings::default()
-    }
+=======
+>>>>>>> fl
 }
 
 /// The sender as lists compare one.

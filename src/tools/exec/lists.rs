@@ -45,7 +45,7 @@ impl Lists {
     }
 
     /// What the documents and these grants say for the agent of a call.
-    fn compile(gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Self {
+    pub(super) fn compile(gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Self {
         let hosts = gathered.document.hosts(Some(&gathered.subject.agent));
         let written: Vec<&Entry> =
             hosts.iter().flat_map(|host| host.rules.allowlist.iter().copied()).collect();
@@ -63,7 +63,7 @@ impl Lists {
         Self {
             allow: Allowlist::compile(&allow, lookup),
             deny: Allowlist::compile(&deny, lookup),
-            safe: SafeBins::default(),
+            safe: SafeBins::new(&gathered.exec.safe_bins, lookup),
             written: written.len(),
             grants: granted.into_iter().map(|(id, _)| id).collect(),
             deniers,
@@ -81,7 +81,7 @@ type Key = (u64, String, String, Vec<String>);
 impl Compiled {
     /// The lists for the agent of a call.
     pub(super) fn get(&self, gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Arc<Lists> {
-        let config = gathered.config.file().display().to_string();
+        let config = format!("{:?}", gathered.exec.safe_bins);
         let ids = grants.iter().map(|grant| grant.grant_id.clone()).collect();
         let key = (gathered.document.revision(), gathered.subject.agent.to_string(), config, ids);
         {

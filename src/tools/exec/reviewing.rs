@@ -31,11 +31,11 @@ pub(super) async fn review(
     let session = case.job.gathered.subject.session.as_str();
     let told = told(case, open);
     let reviewer = case.toolbox.waiting.reviewer();
-    let settings = case.job.gathered.reviewer();
+    let settings = &case.job.gathered.exec.reviewer;
     let reviewed = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(ExecError::Aborted.into()),
-        reviewed = reviewer.review(&settings, session, &told) => reviewed,
+        reviewed = reviewer.review(settings, session, &told) => reviewed,
     };
     Ok(match reviewed {
         Reviewed::Allow { rationale } => {
@@ -80,6 +80,8 @@ fn told(case: &Case<'_>, open: &Open) -> review::Case {
             allowlist_matched: assessed.satisfied,
             durable_approval_matched: assessed.durable,
             inline_eval,
+            heredoc: assessed.heredoc,
         },
+        said: Vec::new(),
     }
 }
