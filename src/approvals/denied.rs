@@ -53,9 +53,25 @@ impl Why {
         Self { rule, fix: standing.fix(host) }
     }
 
+    /// Nobody is asked, and the list does not have it.
+    pub(super) fn missed(host: Target, standing: &Standing<'_>) -> Self {
+        let Self { rule, fix } = Self::security(host, standing);
+        let fix = format!("list it (`creel approvals allowlist add`); or {fix}");
+        Self { rule, fix }
+    }
+
+    /// A person would be asked, and none can be.
+    pub(super) fn unasked(host: Target, standing: &Standing<'_>) -> Self {
+        let Self { rule, fix } = Self::ask(host, standing);
+        let fix = format!("list it (`creel approvals allowlist add`); or {fix}");
+        Self { rule, fix }
+    }
+
     /// `strictInlineEval` decided.
-    pub(super) fn inline(host: Target, standing: &Standing<'_>) -> Self {
-        Self { rule: standing.scene.inline_key.clone(), fix: standing.fix(host) }
+    pub(super) fn inline(_host: Target, standing: &Standing<'_>) -> Self {
+        let key = standing.scene.inline_key.clone();
+        let fix = format!("put the code into a file and run that; or set {key} to false");
+        Self { rule: key, fix }
     }
 
     /// A sandbox whose denial somebody wrote.
@@ -178,9 +194,6 @@ impl Standing<'_> {
         all.extend(self.in_document());
         if self.policy.ask != self.effective.ask.effective {
             all.push("leave ask out of the call".to_owned());
-        }
-        if self.inline_eval {
-            all.push(format!("set {} to false", self.scene.inline_key));
         }
         all
     }

@@ -16,6 +16,7 @@
 //! | [`binding`] | what an approval binds: files and directories by identity, looked at again before the start |
 //! | [`desk`] | questions that wait for a person, their answers, grants with a budget |
 //! | [`review`] | the automatic reviewer |
+//! | [`explain`] | one decision, told: every layer, the rule that decided, what would run, what would change it; pure |
 //! | [`display`] | a command as it is shown to whoever decides; pure |
 //! | [`denied`] | how a refusal of a host is told |
 //! | [`host`] | whether a command may run outside every sandbox |
@@ -30,6 +31,7 @@ pub mod display;
 pub mod document;
 pub mod enforce;
 pub mod exec_policy;
+pub mod explain;
 pub mod host;
 mod host_permit;
 pub mod overview;

@@ -270,8 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn no_path_finds_nothing() {
-        assert_eq!(HostPrograms::new("", None).program("sh", Some(Path::new("/bin"))), None);
+    fn an_empty_path_is_where_the_command_runs() {
+        let tree = Tree::new();
+        let programs = HostPrograms::new("", None);
+        assert!(programs.program("tool", Some(&tree.at("bin"))).is_some());
+        assert_eq!(programs.program("tool", Some(&tree.root())), None);
+        assert_eq!(HostPrograms::default().program("tool", Some(&tree.at("bin"))), None);
     }
 
     #[test]

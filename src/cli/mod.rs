@@ -12,6 +12,7 @@ pub mod explain;
 pub mod images;
 pub mod keeper;
 mod paint;
+pub mod policy;
 mod print;
 pub mod process;
 mod prove;
@@ -82,6 +83,10 @@ enum Command {
     Security(security::Args),
     /// Show which tools a session has, and which rule took the others away.
     Tools(tools::Args),
+    /// Say what would become of one command, and why.
+    Explain(explain::Args),
+    /// Put the policy under test: a file of commands and what is expected of each.
+    Policy(policy::Args),
     /// Build, list and pull sandbox images; building needs no registry.
     Images(ImagesArgs),
     /// Hold sessions of commands and keep pools of sandboxes filled; creel starts it by itself.
@@ -162,6 +167,8 @@ pub fn main() -> ExitCode {
             Command::Doctor(args) => Box::pin(doctor::run(args)).await,
             Command::Security(args) => security::run(args).await,
             Command::Tools(args) => tools::run(args),
+            Command::Explain(args) => Box::pin(explain::run(args)).await,
+            Command::Policy(args) => Box::pin(policy::run(args)).await,
             Command::Images(args) => {
                 let json = args.images.json();
                 let done = match args.common.places().await {

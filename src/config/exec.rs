@@ -1,6 +1,8 @@
 //! The block `tools.exec`, global and of each agent (spec `exec.md` §14.1).
 
 use super::reader::{Block, Set};
+pub use super::reviewer::ReviewerSettings;
+use super::safe_bins::{SafeBinLayer, SafeBinSettings};
 
 pub(super) const KEYS: &[&str] = &[
     "host",
@@ -25,7 +27,6 @@ pub(super) const KEYS: &[&str] = &[
     "reviewer",
     "applyPatch",
 ];
-const REVIEWER_KEYS: &[&str] = &["model", "timeoutMs", "thinking", "fastMode"];
 const APPLY_PATCH_KEYS: &[&str] = &["enabled", "workspaceOnly", "allowModels"];
 
 /// Seconds that a command may live where nothing else is configured.
@@ -137,13 +138,15 @@ pub struct ExecLayer {
     pub running_notice_ms: Option<Set<u64>>,
     pub path_prepend: Option<Set<Vec<String>>>,
     pub strict_inline_eval: Option<Set<bool>>,
+    pub safe_bins: SafeBinLayer,
+    pub command_highlighting: Option<Set<bool>>,
+    pub reviewer: ReviewerSettings,
 }
 
 impl ExecLayer {
     /// Reads `exec` out of a block of tools.
     pub fn read(tools: &Block<'_>) -> Option<Self> {
         let block = &tools.closed("exec", KEYS)?;
-        let _ = block.closed("reviewer", REVIEWER_KEYS);
         let _ = block.closed("applyPatch", APPLY_PATCH_KEYS);
         let layer = Self {
             host: block.choice("host", HOST),
@@ -159,6 +162,9 @@ impl ExecLayer {
             running_notice_ms: block.whole("approvalRunningNoticeMs", 0),
             path_prepend: path_prepend(block),
             strict_inline_eval: block.flag("strictInlineEval"),
+            safe_bins: SafeBinLayer::read(block),
+            command_highlighting: block.flag("commandHighlighting"),
+            reviewer: ReviewerSettings::read(block),
         };
         one_policy(block, &layer);
         Some(layer)
@@ -245,6 +251,13 @@ pub struct ResolvedExec {
     pub path_prepend: Vec<String>,
     /// Inline evaluation needs approval.
     pub strict_inline_eval: bool,
+    /// Programs that only filter their input.
+    #[serde(skip)]
+    pub safe_bins: SafeBinSettings,
+    /// Who decides may be shown where the programs of a command stand; decides nothing.
+    pub command_highlighting: bool,
+    /// Who looks at a command before a person does.
+    pub reviewer: ReviewerSettings,
 }
 
 impl ResolvedExec {
@@ -293,6 +306,12 @@ impl ResolvedExec {
                 agent.strict_inline_eval.as_ref().or(global.strict_inline_eval.as_ref()),
             )
             .unwrap_or_default(),
+            safe_bins: SafeBinSettings::merge(&global.safe_bins, &agent.safe_bins),
+            command_highlighting: value(
+                agent.command_highlighting.as_ref().or(global.command_highlighting.as_ref()),
+            )
+            .unwrap_or_default(),
+            reviewer: agent.reviewer.over(&global.reviewer),
         }
     }
 }
@@ -345,23 +364,6 @@ impl ExecEnv {
 
 fn cap(set: Option<u64>, default: usize) -> usize {
     set.map_or(default, |set| usize::try_from(set).unwrap_or(usize::MAX).clamp(1000, 200_000))
-}
-
-/// `tools.exec.reviewer`: who looks at a command in mode `auto` before a person does.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReviewerSettings {
-    /// A program and its arguments (extension): the case on its input, the verdict on its output.
-    pub command: Vec<String>,
-    /// An endpoint of OpenAI-compatible chat completions (extension), up to `/chat/completions`.
-    pub url: Option<String>,
-    /// The variable that holds the endpoint's key (extension).
-    pub key_env: Option<String>,
-    /// The model.
-    pub model: Option<String>,
-    /// How hard it thinks.
-    pub thinking: Option<String>,
-    /// Milliseconds for preparation, and again for the answer.
-    pub timeout_ms: Option<u64>,
 }
 
 #[cfg(test)]

@@ -23,7 +23,9 @@
 //! | [`resolved`] | the merged values for one agent |
 //! | [`path`], [`edit`], [`store`] | keys as people write them, a change in the text, a change in the file |
 //! | [`legacy`] | keys of former versions, rewritten in place |
+//! | [`safe_bins`] | programs that only filter their input |
 //! | [`schema`] | the JSON Schema |
+//! | [`reviewer`] | who looks at a command in mode `auto` |
 //! | `subject` | which agent and session are meant |
 
 mod agents;
@@ -43,6 +45,8 @@ pub mod network;
 pub mod path;
 pub mod reader;
 pub mod resolved;
+pub mod reviewer;
+pub mod safe_bins;
 pub mod sandbox;
 pub mod schema;
 pub mod seccomp;
@@ -67,6 +71,7 @@ pub use exec::ResolvedExec;
 pub use locate::{FILE_NAME, Located, locate};
 pub use path::KeyPath;
 pub use resolved::{BindEntry, DockerSettings, Prune, ResolvedSandbox};
+pub use safe_bins::{SafeBinProfile, SafeBinSettings};
 pub use sandbox::{Mode, WorkspaceAccess};
 pub use subject::{Subject, SubjectError};
 

@@ -20,6 +20,7 @@ mod meet;
 mod nonce;
 mod notice;
 mod packet;
+mod pins;
 mod probe;
 mod reap;
 mod request;

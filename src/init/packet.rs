@@ -11,24 +11,26 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
 use super::group::Group;
+use super::pins::Looks;
 use crate::wire::Spawn;
 
 /// A larger command is not handed over: it gets a supervisor of its own.
 pub(super) const MAX_PACKET: usize = 64 * 1024;
 /// Counts of candidates and arguments, whether there is a terminal, whether it goes first when memory is short, and the
-/// limits that the supervisor holds (bytes, milliseconds, processes), and the count of doors to control groups.
-const HEAD: usize = 8 * 8;
+/// limits that the supervisor holds (bytes, milliseconds, processes), and the counts of doors to control groups and of pins.
+const HEAD: usize = 9 * 8;
 /// PATH of a command that has none.
 const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Counts, then every text with its NUL: paths to try, arguments, directory, environment.
+/// Counts, then every text with its NUL: paths to try, arguments, directory, doors, pins, environment.
 #[derive(Debug)]
 pub(super) struct Packet(Vec<u8>);
 
 impl Packet {
     /// Checks a request and writes it down; `marker` joins its environment.
     pub(super) fn of(spawn: &Spawn, marker: &CStr, expendable: bool, group: &Group) -> nix::Result<Self> {
-        let program = spawn.argv.first().filter(|program| !program.is_empty()).ok_or(Errno::EINVAL)?;
+        let named = spawn.argv.first().filter(|program| !program.is_empty()).ok_or(Errno::EINVAL)?;
+        let program = if spawn.program.is_empty() { named } else { &spawn.program };
         let size: usize = spawn.argv.iter().chain(&spawn.env).map(|text| text.len() + 1).sum();
         let mut packet = Self(Vec::with_capacity(size + 512));
         packet.0.resize(HEAD, 0);
@@ -40,6 +42,10 @@ impl Packet {
         let doors = group.doors();
         for door in &doors {
             packet.push(&[door.as_bytes()])?;
+        }
+        for pin in &spawn.pins {
+            packet.push(&[&pin.path])?;
+            packet.push(&[Looks::of(pin).line().as_bytes()])?;
         }
         for text in &spawn.env {
             packet.push(&[text])?;
@@ -55,6 +61,7 @@ impl Packet {
             limits.cpu_ms,
             if group.holds_processes() { 0 } else { u64::from(limits.processes) },
             doors.len() as u64,
+            spawn.pins.len() as u64,
         ];
         for (place, word) in packet.0.chunks_exact_mut(8).zip(head) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -113,6 +120,7 @@ pub(super) struct View<'a> {
     candidates: usize,
     argv: usize,
     doors: usize,
+    pins: usize,
     /// The first of the three descriptors is a terminal.
     pub(super) terminal: bool,
     /// It goes first when memory is short.
@@ -131,14 +139,16 @@ impl<'a> View<'a> {
         let (candidates, argv) = (count()?, count()?);
         let (terminal, expendable) = (words.next()? == 1, words.next()? == 1);
         let limits = [words.next()?, words.next()?, words.next()?];
-        let doors = usize::try_from(words.next()?).ok()?;
+        let mut count = || usize::try_from(words.next()?).ok();
+        let (doors, pins) = (count()?, count()?);
         // Sized at once: each piece that a growing list leaves behind may be another page.
         let mut texts = Vec::with_capacity(rest.split(|byte| *byte == 0).count());
         texts.extend(
             rest.split_inclusive(|byte| *byte == 0).filter_map(|text| CStr::from_bytes_with_nul(text).ok()),
         );
-        let complete = texts.len() > candidates.saturating_add(argv).saturating_add(doors);
-        complete.then_some(Self { texts, candidates, argv, doors, terminal, expendable, limits })
+        let before = candidates.saturating_add(argv).saturating_add(doors);
+        let complete = texts.len() > before.saturating_add(pins.saturating_mul(2));
+        complete.then_some(Self { texts, candidates, argv, doors, pins, terminal, expendable, limits })
     }
 
     /// Paths to try.
@@ -162,9 +172,19 @@ impl<'a> View<'a> {
         self.texts.get(first..first + self.doors).unwrap_or_default()
     }
 
+    /// Paths that must lead to what they led to, each with what it looked like then; `None` for what is not understood.
+    pub(super) fn pins(&self) -> impl Iterator<Item = Option<(&'a CStr, Looks)>> {
+        let first = self.candidates + self.argv + 1 + self.doors;
+        let texts = self.texts.get(first..first + 2 * self.pins).unwrap_or_default();
+        texts.chunks(2).map(|pair| {
+            let [path, line] = pair else { return None };
+            Some((*path, Looks::parse(line.to_str().ok()?)?))
+        })
+    }
+
     /// Environment.
     pub(super) fn env(&self) -> &[&'a CStr] {
-        self.texts.get(self.candidates + self.argv + 1 + self.doors..).unwrap_or_default()
+        self.texts.get(self.candidates + self.argv + 1 + self.doors + 2 * self.pins..).unwrap_or_default()
     }
 }
 

@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 
 use super::notice::{Notice, Order};
 use super::packet::{MAX_PACKET, Packet, View};
+use super::pins;
 use super::tree::Reach;
 use super::watch::{Used, Watch};
 use crate::sys::{self, Reaped, SpawnFailure, SpawnPlan, SpawnStage, Usage};
@@ -37,11 +38,17 @@ fn start(packet: &[u8], stdio: &[OwnedFd; 3]) -> Option<Started> {
     let view = View::of(packet)?;
     let limits = view.limits;
     let [memory, ..] = limits;
+    let held = match pins::hold(view.pins()) {
+        Ok(held) => held,
+        Err(failure) => return Some(Err(failure)),
+    };
     let started = sys::spawn(&SpawnPlan {
         candidates: view.candidates(),
         argv: view.argv(),
         env: view.env(),
         cwd: view.cwd(),
+        cwd_fd: held.cwd.as_ref().map(OwnedFd::as_fd),
+        program: held.program.as_ref().map(OwnedFd::as_fd),
         stdio: stdio.each_ref().map(OwnedFd::as_fd),
         terminal: view.terminal,
         expendable: view.expendable,

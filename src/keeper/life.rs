@@ -137,7 +137,8 @@ impl Keeper {
             end.cancel();
             kept
         };
-        let (idle, (), kept) = tokio::join!(watching, serve::serve(&socket, &shared), pools);
+        let attending = shared.service.attend(&end);
+        let (idle, (), (), kept) = tokio::join!(watching, serve::serve(&socket, &shared), attending, pools);
         kept?;
         Ok(if idle { Ended::Idle } else { Ended::Asked })
     }
@@ -155,6 +156,9 @@ async fn idle(
     loop {
         let busy = shared.clients() > 0
             || shared.calls.count() > 0
+            || shared.service.busy()
+            // What waits for a person ends with the keeper (spec `approvals.md` 9.20).
+            || shared.service.desk().is_some_and(|desk| desk.waiting() > 0)
             || shared
                 .service
                 .sessions()

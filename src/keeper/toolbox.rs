@@ -8,6 +8,7 @@ use tokio::sync::OnceCell;
 
 use super::life::Open;
 use super::serve::Service;
+use crate::approvals::desk::Desk;
 use crate::client::SandboxOptions;
 use crate::engine::{Discovery, Engine};
 use crate::error::Failure;
@@ -38,11 +39,14 @@ pub fn toolbox(state: &StateDir, base: &SandboxOptions, engine: Option<String>) 
                 tracing::warn!("{warning}");
             }
             let idle = base.variable(IdleThreshold::VARIABLE);
+            let desk = Desk::over(&state, sessions.events())?;
             let toolbox = Toolbox {
                 sessions,
+                desk,
                 state,
                 base,
                 open: Arc::default(),
+                waiting: crate::tools::exec::Waiting::default(),
                 polls: Polls::with_threshold(IdleThreshold::from_variable(idle.as_deref())),
             };
             Ok(Arc::new(toolbox) as Arc<dyn Service>)

@@ -83,6 +83,7 @@ fn begin() -> Begin {
         subagent: false,
         delivery: Delivery::default(),
         approval: None,
+        running_notice_ms: 0,
         max_aggregate: 200_000,
         max_pending: 30_000,
     }

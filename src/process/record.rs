@@ -100,6 +100,9 @@ pub struct Begin {
     pub delivery: Delivery,
     /// The approval under which it runs; names it in events.
     pub approval: Option<String>,
+    /// An approved command that goes on in the background is told of once after this; 0 is never.
+    #[serde(default)]
+    pub running_notice_ms: u64,
     /// Most characters of the aggregate (spec `exec.md` §6.2).
     pub max_aggregate: usize,
     /// Most characters pending of each stream.

@@ -163,6 +163,16 @@ impl Outcome {
     }
 }
 
+/// What stood there when the command was decided about stands there no more.
+fn changed(code: &'static str, what: &str, reason: &str) -> (&'static str, String, &'static str, String) {
+    (
+        code,
+        format!("SYSTEM_RUN_DENIED: {what} changed before execution{reason}; nothing was executed"),
+        "built-in: what was decided about is what runs, or nothing does",
+        "find out what changes it, then ask again: the new decision is about what is there now".to_owned(),
+    )
+}
+
 fn not_started(failure: StartFailure, errno: i32, asked: &Asked) -> Report {
     let reason =
         if errno == 0 { String::new() } else { format!(": {}", std::io::Error::from_raw_os_error(errno)) };
@@ -208,6 +218,9 @@ fn not_started(failure: StartFailure, errno: i32, asked: &Asked) -> Report {
             "check its mode and its first line; files in /tmp, /var/tmp and /run cannot be executed (mounted noexec)"
                 .to_owned(),
         ),
+        StartFailure::DirectoryChanged => changed("CRL-EXEC-022", "approval cwd", &reason),
+        StartFailure::ProgramChanged => changed("CRL-EXEC-023", "approval executable", &reason),
+        StartFailure::ScriptChanged => changed("CRL-EXEC-024", "approval script operand", &reason),
     };
     Report { code, message, rule: Some(rule.to_owned()), fix }
 }
@@ -226,6 +239,9 @@ mod tests {
             StartFailure::Shell,
             StartFailure::NotFound,
             StartFailure::NotExecutable,
+            StartFailure::DirectoryChanged,
+            StartFailure::ProgramChanged,
+            StartFailure::ScriptChanged,
         ] {
             let report = not_started(failure, 0, &asked);
             assert!(report.rule.is_some_and(|rule| !rule.is_empty()), "{}", report.code);

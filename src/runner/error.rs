@@ -40,6 +40,9 @@ pub enum RunError {
     /// The transport cannot hold the call's own limits.
     #[error("the call's own limits cannot be held over the engine's exec API; nothing was executed")]
     LimitsNotHeld,
+    /// The decision about the command is too old by now.
+    #[error("the permit for the command has expired before its start; nothing was executed")]
+    PermitExpired,
     /// No random bytes for a command's name.
     #[error("the system gives no random bytes: {reason}")]
     Random {
@@ -76,6 +79,12 @@ impl Diagnose for RunError {
                 message: self.to_string(),
                 rule: Some("built-in: limits of one call are held by creel-init (--transport)".to_owned()),
                 fix: "use --transport init, or leave the limits out".to_owned(),
+            },
+            Self::PermitExpired => Report {
+                code: "CRL-RUN-006",
+                message: self.to_string(),
+                rule: Some("built-in: an approval of one run is good for a short time".to_owned()),
+                fix: "ask again".to_owned(),
             },
             Self::Random { .. } => Report {
                 code: "CRL-RUN-001",

@@ -17,6 +17,7 @@ mod link;
 mod meet;
 mod outcome;
 mod peer;
+mod pinned;
 mod plan;
 mod result;
 mod running;

@@ -115,6 +115,19 @@ pub enum StartFailure {
     NotFound,
     /// The program is there but cannot be executed.
     NotExecutable,
+    /// A directory is another one than was decided about.
+    DirectoryChanged,
+    /// A program is.
+    ProgramChanged,
+    /// A script is.
+    ScriptChanged,
+}
+
+impl StartFailure {
+    /// It was kept from running because something was exchanged meanwhile: a refusal, and no failure of the host.
+    pub const fn denied(self) -> bool {
+        matches!(self, Self::DirectoryChanged | Self::ProgramChanged | Self::ScriptChanged)
+    }
 }
 
 /// Usage of a command's whole tree.
@@ -337,6 +350,9 @@ fn start_failure(exit: &Exit, shell: bool) -> StartFailure {
         4 if missing && shell => StartFailure::Shell,
         4 if missing => StartFailure::NotFound,
         4 => StartFailure::NotExecutable,
+        5 => StartFailure::DirectoryChanged,
+        6 => StartFailure::ProgramChanged,
+        7 => StartFailure::ScriptChanged,
         _ => StartFailure::Setup,
     }
 }

@@ -157,9 +157,13 @@ pub async fn start_on_host(
     options: &Options,
     link: &Link,
 ) -> Result<Running, RunError> {
-    let permit = permit.command();
-    let plan = setting.plan(permit, options.tty.is_some());
-    launch(id, permit, plan, options, &Road::Init(link.clone())).await
+    super::pinned::in_time(permit)?;
+    let plan = setting.plan(permit.command(), options.tty.is_some());
+    tracing::debug!(permit = permit.digest(), %id, "start on the host");
+    let shell = plan.shell;
+    let mut spawn = request(id, plan, options);
+    super::pinned::lay(&mut spawn, permit);
+    Ok(Running::new(Via::Init(link.spawn(spawn)?), id, shell, options.grace))
 }
 
 async fn launch(
@@ -210,6 +214,8 @@ fn request(id: CommandId, plan: Plan, options: &Options) -> Spawn {
         keep_leftovers: options.keep_leftovers,
         ring: 0,
         limits: options.limits.on_wire(),
+        program: Vec::new(),
+        pins: Vec::new(),
     }
 }
 

@@ -22,6 +22,11 @@ pub struct SpawnPlan<'a> {
     pub env: &'a [&'a CStr],
     /// Working directory, entered before the program is looked up.
     pub cwd: Option<&'a CStr>,
+    /// The same, open: entered instead.
+    pub cwd_fd: Option<BorrowedFd<'a>>,
+    /// The program, open: executed instead of the candidates. Where the kernel needs its name, as for a script's
+    /// interpreter, these are tried.
+    pub program: Option<BorrowedFd<'a>>,
     /// Standard input, output and error.
     pub stdio: [BorrowedFd<'a>; 3],
     /// Make a new session with standard input as its terminal; otherwise a new process group.
@@ -46,6 +51,12 @@ pub enum SpawnStage {
     Chdir = 3,
     /// The program itself.
     Exec = 4,
+    /// A directory is another than was decided about.
+    PinnedDirectory = 5,
+    /// A program is.
+    PinnedProgram = 6,
+    /// A script is.
+    PinnedScript = 7,
 }
 
 /// Why no program runs.
@@ -63,6 +74,10 @@ struct Shared<'a> {
     argv: *const *const libc::c_char,
     envp: *const *const libc::c_char,
     cwd: *const libc::c_char,
+    /// -1 for none.
+    cwd_fd: RawFd,
+    /// -1 for none.
+    program: RawFd,
     stdio: [RawFd; 3],
     terminal: bool,
     expendable: bool,
@@ -94,6 +109,8 @@ pub fn spawn(plan: &SpawnPlan<'_>) -> Result<Pid, SpawnFailure> {
         argv: argv.as_ptr(),
         envp: envp.as_ptr(),
         cwd: plan.cwd.map_or(std::ptr::null(), CStr::as_ptr),
+        cwd_fd: plan.cwd_fd.map_or(-1, |fd| fd.as_raw_fd()),
+        program: plan.program.map_or(-1, |fd| fd.as_raw_fd()),
         stdio: plan.stdio.map(|fd| fd.as_raw_fd()),
         terminal: plan.terminal,
         expendable: plan.expendable,
@@ -162,9 +179,16 @@ unsafe fn become_program(shared: &Shared<'_>) -> (SpawnStage, i32) {
         if setup_session(shared.terminal, shared.stdio) < 0 || place_stdio(shared.stdio) < 0 {
             return (SpawnStage::Setup, Errno::last_raw());
         }
+        if shared.cwd_fd >= 0 && libc::fchdir(shared.cwd_fd) < 0 {
+            return (SpawnStage::Chdir, Errno::last_raw());
+        }
         // Everything of creel-init stays behind: its sockets must never reach a command.
-        libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32);
-        if !shared.cwd.is_null() && libc::chdir(shared.cwd) < 0 {
+        let kept = keep_program(shared.program);
+        if kept < 0 {
+            return (SpawnStage::Setup, Errno::last_raw());
+        }
+        libc::syscall(libc::SYS_close_range, kept, u32::MAX, 0_u32);
+        if shared.cwd_fd < 0 && !shared.cwd.is_null() && libc::chdir(shared.cwd) < 0 {
             return (SpawnStage::Chdir, Errno::last_raw());
         }
         if shared.expendable {
@@ -178,8 +202,47 @@ unsafe fn become_program(shared: &Shared<'_>) -> (SpawnStage, i32) {
     }
 }
 
+/// The program's place while everything else is closed.
+const PROGRAM: RawFd = 3;
+
+/// Puts an open program at [`PROGRAM`] and returns the first descriptor to close; negative where the kernel refuses.
+unsafe fn keep_program(program: RawFd) -> libc::c_int {
+    if program < 0 {
+        return PROGRAM;
+    }
+    // SAFETY: both are descriptor numbers; the source is open and has the flag already where it is at its place.
+    if program != PROGRAM && unsafe { libc::dup3(program, PROGRAM, libc::O_CLOEXEC) } < 0 {
+        return -1;
+    }
+    PROGRAM + 1
+}
+
+/// Executes the open program. Returns only on failure: `ENOENT` where the kernel wants its name.
+unsafe fn exec_open(shared: &Shared<'_>) -> i32 {
+    // SAFETY: a descriptor that `keep_program` has placed, an empty string, and null-terminated arrays of C strings that
+    // `spawn` keeps alive.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            PROGRAM,
+            c"".as_ptr(),
+            shared.argv,
+            shared.envp,
+            libc::AT_EMPTY_PATH,
+        );
+    }
+    Errno::last_raw()
+}
+
 /// execvp's rule: a missing candidate is passed over, any other refusal is remembered and reported.
 unsafe fn try_exec(shared: &Shared<'_>) -> i32 {
+    if shared.program >= 0 {
+        // SAFETY: as the caller promises.
+        match unsafe { exec_open(shared) } {
+            libc::ENOENT => {}
+            errno => return errno,
+        }
+    }
     let mut refused = libc::ENOENT;
     for path in shared.candidates {
         // SAFETY: the pointers are null-terminated arrays of C strings that `spawn` keeps alive.

@@ -36,6 +36,9 @@ pub struct Context {
     pub subagent: bool,
     /// The run belongs to a schedule.
     pub cron: bool,
+    /// Nobody waits for the run: a question that no connected surface can answer is answered at once, by the fallback of the
+    /// approvals document.
+    pub unattended: bool,
     /// Tools that the run does not have, besides the configuration's policy.
     pub without: Vec<String>,
     /// The caller can ask a person inside the call.

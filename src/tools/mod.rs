@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::desk::Desk;
 use crate::client::SandboxOptions;
 use crate::process::sessions::Sessions;
 use crate::state::StateDir;
@@ -40,6 +41,10 @@ pub struct Toolbox {
     pub open: Arc<exec::OpenSandboxes>,
     /// What polls remember between calls.
     pub polls: process::Polls,
+    /// Where questions about host commands are put.
+    pub desk: Desk,
+    /// What host commands share, and those that wait for a person.
+    pub waiting: exec::Waiting,
 }
 
 impl Toolbox {

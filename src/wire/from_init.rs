@@ -147,7 +147,8 @@ pub struct Exit {
     pub code: i32,
     /// Signal that ended the process, else 0.
     pub signal: i32,
-    /// Step that failed for [`Cause::NotStarted`]: 1 process, 2 set-up, 3 working directory, 4 program.
+    /// Step that failed for [`Cause::NotStarted`]: 1 process, 2 set-up, 3 working directory, 4 program; what was pinned is
+    /// another: 5 a directory, 6 a program, 7 a script.
     pub stage: u8,
     /// The operating system's number for [`Cause::NotStarted`].
     pub errno: i32,

@@ -10,6 +10,7 @@ mod frame;
 mod from_init;
 mod limits;
 mod nonce;
+mod pin;
 pub mod probe;
 mod to_init;
 
@@ -27,10 +28,11 @@ pub use from_init::{
 };
 pub use limits::{Held, Limits, Means};
 pub use nonce::Nonce;
+pub use pin::{Pin, PinKind};
 pub use to_init::{Spawn, ToInit};
 
 /// Version of the protocol. Another version is another container: creel recreates rather than translates.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Name of a command, chosen by the host: 128 random bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

@@ -9,6 +9,10 @@ fn id() -> CommandId {
     CommandId([0xab; 16])
 }
 
+fn pin(kind: PinKind, sha256: Option<[u8; 32]>) -> Pin {
+    Pin { kind, path: b"/p".to_vec(), dev: 1, ino: 2, size: 3, mtime_ns: 4, ctime_ns: -5, sha256 }
+}
+
 fn to_init() -> Vec<ToInit> {
     vec![
         ToInit::Hello(Hello::ours([0; 16])),
@@ -27,6 +31,8 @@ fn to_init() -> Vec<ToInit> {
             keep_leftovers: true,
             ring: 6,
             limits: Limits { memory_bytes: 7, output_bytes: 8, cpu_ms: 9, processes: 10 },
+            program: b"/bin/sh".to_vec(),
+            pins: vec![pin(PinKind::Cwd, None), pin(PinKind::Program, Some([0xef; 32]))],
         })),
         ToInit::Stdin { id: id(), offset: 7, eof: true, data: b"in".to_vec() },
         ToInit::Signal { id: id(), signal: 2 },
@@ -136,7 +142,7 @@ fn every_message_survives_a_round_trip() {
     }
 }
 
-/// The bytes of version 2. A difference here needs a new [`VERSION`].
+/// The bytes of version 3. A difference here needs a new [`VERSION`].
 #[test]
 fn the_schema_is_pinned() {
     let mut text = format!("version {VERSION}\n");
@@ -155,7 +161,7 @@ fn the_schema_is_pinned() {
         line(format!("{message:?}"), frames(|out| message.encode(out)));
     }
     insta::with_settings!({snapshot_path => "../../tests/snapshots", prepend_module_to_snapshot => false}, {
-        insta::assert_snapshot!("wire-v2", text);
+        insta::assert_snapshot!("wire-v3", text);
     });
 }
 

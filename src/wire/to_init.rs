@@ -1,7 +1,7 @@
 //! Messages from the host to init.
 
 use super::codec::{Reader, WireError, Writer};
-use super::{CommandId, Hello, Limits, frame};
+use super::{CommandId, Hello, Limits, Pin, frame};
 
 /// A message to init.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +119,10 @@ pub struct Spawn {
     pub ring: u32,
     /// What it may use at most.
     pub limits: Limits,
+    /// The program's file where its name in `argv` is another; empty: the first of `argv`.
+    pub program: Vec<u8>,
+    /// What must still be what it was; anything else, and nothing runs.
+    pub pins: Vec<Pin>,
 }
 
 impl ToInit {
@@ -233,6 +237,8 @@ impl Spawn {
         w.bool(self.keep_leftovers);
         w.u32(self.ring);
         self.limits.write(w);
+        w.bytes(&self.program);
+        w.list(&self.pins, |w, pin| pin.write(w));
     }
 
     fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -252,6 +258,8 @@ impl Spawn {
             keep_leftovers: r.bool("keep_leftovers")?,
             ring: r.u32()?,
             limits: Limits::read(r)?,
+            program: r.bytes()?.to_vec(),
+            pins: r.list(Pin::read)?,
         })
     }
 }

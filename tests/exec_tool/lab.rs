@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use creel::approvals::desk::Desk;
 use creel::engine::{Discovery, Engine};
 use creel::process::record::Place;
 use creel::process::sessions::{Reach, Sessions, Unreached};
 use creel::runner::Link;
 use creel::sandbox::{InUse, Sandboxes};
 use creel::state::StateDir;
-use creel::tools::exec::OpenSandboxes;
+use creel::tools::exec::{OpenSandboxes, Waiting};
 use creel::tools::process::Polls;
 use creel::tools::{Context, ToolError, ToolResult, Toolbox};
 use creel::{Sandbox, SandboxOptions};
@@ -23,6 +24,7 @@ pub(crate) const IMAGE: &str = "creel-minimal:latest";
 pub(crate) struct Lab {
     pub(crate) tools: Toolbox,
     dir: tempfile::TempDir,
+    owned: Vec<PathBuf>,
 }
 
 /// Nothing of these tests is found again: they hold no command over a restart.
@@ -63,12 +65,31 @@ impl Lab {
         let state = StateDir::at(state);
         let sessions = Sessions::open(&state, Arc::new(Nowhere)).await.unwrap();
         let open = Arc::new(OpenSandboxes::default());
-        let tools = Toolbox { sessions, state, base, open, polls: Polls::default() };
-        Self { tools, dir }
+        let desk = Desk::over(&state, sessions.events()).unwrap();
+        let tools = Toolbox {
+            sessions,
+            state,
+            base,
+            open,
+            polls: Polls::default(),
+            desk,
+            waiting: Waiting::default(),
+        };
+        Self { tools, dir, owned: Vec::new() }
     }
 
     pub(crate) fn state(&self) -> PathBuf {
         self.dir.path().join("s")
+    }
+
+    /// Takes a directory that goes with the lab.
+    pub(crate) fn own(&mut self, dir: &Path) {
+        self.owned.push(dir.to_owned());
+    }
+
+    /// Such directories.
+    pub(crate) fn owned(&self) -> &[PathBuf] {
+        &self.owned
     }
 
     /// Writes a file of the state directory.
@@ -106,6 +127,9 @@ impl Lab {
 impl Drop for Lab {
     /// A drop cannot await, so a thread with a runtime of its own does it. Commands on the host have limits of their own.
     fn drop(&mut self) {
+        for dir in &self.owned {
+            let _ = std::fs::remove_dir_all(dir);
+        }
         let state = StateDir::at(self.state());
         let cleaning = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -8,6 +8,7 @@
     reason = "a test crate: a failure here is a failed test"
 )]
 
+mod approvals;
 mod host;
 mod lab;
 mod policy;

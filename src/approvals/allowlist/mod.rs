@@ -7,11 +7,13 @@
 //! | `glob` | patterns |
 //! | `index` | which entries may be meant, without looking at each |
 //! | `pattern` | what a pattern names: anything, a bare name, a file |
+//! | `within` | in which directory an entry holds |
 
 mod arguments;
 mod glob;
 mod index;
 mod pattern;
+mod within;
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -25,6 +27,8 @@ use arguments::ArgPattern;
 pub use arguments::{MAX_INPUT, MAX_PATTERN, Unusable, bound_pattern};
 use index::Index;
 use pattern::Pattern;
+pub use within::DIRECTORY;
+use within::Within;
 
 /// The key of an entry, unknown to others, that holds the file that its program was when it was approved: an entry for a
 /// multi-call binary names the program by the link that was called.
@@ -48,6 +52,7 @@ struct Inner {
 struct Compiled {
     pattern: Pattern,
     arguments: Arguments,
+    within: Within,
 }
 
 #[derive(Debug)]
@@ -105,7 +110,7 @@ impl Allowlist {
         let mut plain = None;
         for at in self.inner.index.candidates(subject) {
             let Some(compiled) = self.inner.compiled.get(at) else { continue };
-            if !compiled.pattern.allows(subject) {
+            if !compiled.within.holds(subject.dir) || !compiled.pattern.allows(subject) {
                 continue;
             }
             match &compiled.arguments {
@@ -174,7 +179,7 @@ impl Compiled {
             (_, Some(pattern)) => Arguments::Pattern(ArgPattern::new(pattern)),
             (_, None) => Arguments::Any,
         };
-        Self { pattern: Pattern::new(entry, lookup), arguments }
+        Self { pattern: Pattern::new(entry, lookup), arguments, within: Within::of(entry) }
     }
 }
 

@@ -63,6 +63,8 @@ impl Pattern {
         match self {
             Self::Everything => true,
             Self::Nothing => false,
+            // A star that is limited is no name: it says nothing about which program may have these arguments.
+            Self::Name { text, .. } if text == "*" => false,
             Self::Name { text, glob } => subject.bare() && name_fits(text, glob.as_ref(), program.name()),
             Self::File(file) => file.is(program),
             Self::Files { glob, name, .. } => {

@@ -31,17 +31,21 @@ pub(super) struct Outer<'o> {
     span: Span,
     /// Where the shell runs.
     dir: Option<&'o Path>,
-    /// The shell covers it or is in the way of it: found in no directory of the system.
-    untrusted: Option<&'o str>,
+    /// What stands in front of the text: the shell, and what it was called through.
+    wrappers: &'o [(String, Option<Program>)],
 }
 
 impl Judge<'_> {
-    /// Every command, those of a shell's text in place of the shell.
+    /// Every command, those of a shell's text in place of the shell. A text is followed where the shell is all that runs
+    /// (4.13); beside other commands the shell is judged as a whole.
     pub(super) fn groups(&self, groups: &[Group], outer: Option<Outer<'_>>, parts: &mut Vec<Part>) {
+        let alone = groups.iter().map(|group| group.candidates.len()).sum::<usize>() == 1 && outer.is_none();
         for candidate in groups.iter().flat_map(|group| &group.candidates) {
             let dir = self.dir(&candidate.dir, outer);
             match &candidate.runs {
-                Runs::Shell(inner) if outer.is_none() => self.shell(candidate, inner, dir.as_deref(), parts),
+                Runs::Shell(inner) if alone && candidate.wrappers.is_empty() => {
+                    self.shell(candidate, inner, dir.as_deref(), parts);
+                }
                 _ => parts.push(self.part(candidate, outer, dir)),
             }
         }
@@ -68,29 +72,30 @@ impl Judge<'_> {
                 Part { by: By::Entry(entry), effective: argv.clone(), program, ..bare(candidate, None, dir) };
             return parts.push(part);
         }
-        let untrusted = (!trusted).then_some(called);
-        self.groups(inner, Some(Outer { span: candidate.span, dir, untrusted }), parts);
+        let wrappers = [(called.to_owned(), program)];
+        self.groups(inner, Some(Outer { span: candidate.span, dir, wrappers: &wrappers }), parts);
+    }
+
+    fn wrappers(&self, candidate: &Candidate, dir: Option<&Path>) -> Vec<(String, Option<Program>)> {
+        let found = |word: &String| (word.clone(), self.lookup.program(word, dir));
+        candidate.wrappers.iter().map(found).collect()
     }
 
     fn part(&self, candidate: &Candidate, outer: Option<Outer<'_>>, dir: Option<PathBuf>) -> Part {
         let dir_path = dir.as_deref();
         let mut part = bare(candidate, outer, dir_path);
-        part.wrappers = candidate
-            .wrappers
-            .iter()
-            .map(|word| (word.clone(), self.lookup.program(&self.typed(word, false), dir_path)))
-            .collect();
+        part.wrappers = outer.map(|outer| outer.wrappers.to_vec()).unwrap_or_default();
+        part.wrappers.extend(self.wrappers(candidate, dir_path));
         part.by = match &candidate.runs {
-            Runs::Builtin => By::Builtin,
+            // Behind a wrapper it is a program of that name.
+            Runs::Builtin if candidate.wrappers.is_empty() => By::Builtin,
+            Runs::Builtin => By::Nothing(Gap::NoEntry),
             Runs::Program(words) => self.program(words, &mut part),
             // A shell in a shell's text: one level only (4.14).
-            Runs::Shell(_) => self.opaque_shell(candidate, &mut part),
-            Runs::Unclear(Unclear::Shell) => self.opaque_shell(candidate, &mut part),
+            Runs::Shell(_) | Runs::Unclear(Unclear::Shell) => self.opaque_shell(candidate, &mut part),
             Runs::Unclear(why) => By::Nothing(Gap::Unclear(*why)),
         };
-        let in_the_way = outer.and_then(|outer| outer.untrusted.map(str::to_owned));
-        let in_the_way = in_the_way.or_else(|| self.foreign_wrapper(&part));
-        if let Some(word) = in_the_way.filter(|_| part.by.covers()) {
+        if let Some(word) = self.foreign_wrapper(&part).filter(|_| part.by.covers()) {
             part.by = By::Nothing(Gap::Untrusted(word));
         }
         part
@@ -99,10 +104,13 @@ impl Judge<'_> {
     /// A program and its arguments.
     fn program(&self, words: &[Argument], part: &mut Part) -> By {
         part.effective = words.to_vec();
-        let Some(first) = words.first() else { return By::Nothing(Gap::NotFound) };
+        // A directory is no program, even where everything is listed.
+        let Some(first) = words.first().filter(|word| !word.text.ends_with('/')) else {
+            return By::Nothing(Gap::NotFound);
+        };
         let dir = part.dir.clone();
         let dir = dir.as_deref();
-        part.program = self.lookup.program(&self.typed(&first.text, first.expands), dir);
+        part.program = self.program_of(first, dir);
         let name = program::name(&first.text);
         let arguments: Vec<String> = words.iter().skip(1).map(|word| word.text.clone()).collect();
         let is_shell = analyse::is_shell(&name) && !arguments.is_empty();
@@ -132,15 +140,14 @@ impl Judge<'_> {
 
     /// A shell whose text is not followed: by `*`, or by an entry for the shell that looks at its arguments (4.15).
     fn opaque_shell(&self, candidate: &Candidate, part: &mut Part) -> By {
-        let unclear = By::Nothing(Gap::Unclear(Unclear::Shell));
-        if !candidate.wrappers.is_empty() {
-            return self.entry(&[], None, part.dir.as_deref(), true).map_or(unclear, By::Entry);
-        }
-        part.effective.clone_from(&candidate.argv);
-        let Some(first) = candidate.argv.first() else { return unclear };
-        part.program = self.lookup.program(&self.typed(&first.text, first.expands), part.dir.as_deref());
-        let entry = self.entry(&candidate.argv, part.program.as_ref(), part.dir.as_deref(), true);
-        entry.map_or(unclear, By::Entry)
+        let words = candidate.argv.get(candidate.head..).unwrap_or_default();
+        part.effective = words.to_vec();
+        let first = words.first().filter(|word| analyse::is_shell(&program::name(&word.text)));
+        part.program = first.and_then(|word| self.program_of(word, part.dir.as_deref()));
+        // Behind a wrapper the words may begin elsewhere than it seems, so that only `*` covers them.
+        let program = part.program.as_ref().filter(|_| candidate.wrappers.is_empty());
+        let entry = self.entry(words, program, part.dir.as_deref(), true);
+        entry.map_or(By::Nothing(Gap::Unclear(Unclear::Shell)), By::Entry)
     }
 
     /// The script that a shell is given and nothing else: the shell must be the system's, called by its name, or whatever is
@@ -197,16 +204,17 @@ impl Judge<'_> {
         part.wrappers.iter().find(foreign).map(|(word, _)| word.clone())
     }
 
-    /// An approval for good covers it, or it needs none.
+    /// An approval for good covers it.
     pub(super) fn durable(&self, part: &Part) -> bool {
         let always = |at: usize| {
             self.rules.allow.entries().get(at).is_some_and(|entry| entry.source == Source::AllowAlways)
         };
-        match part.by {
-            By::Entry(at) => always(at),
-            By::Builtin => true,
-            By::SafeBin | By::Skill | By::Nothing(_) => false,
-        }
+        matches!(part.by, By::Entry(at) if always(at))
+    }
+
+    /// The program that a command word means.
+    fn program_of(&self, word: &Argument, dir: Option<&Path>) -> Option<Program> {
+        self.lookup.program(&self.typed(&word.text, word.expands), dir)
     }
 
     /// A word as the shell looks it up: with the home directory where it stands for that.

@@ -2,18 +2,24 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `denying` | entries that deny |
 //! | `judge` | what covers one command |
+//! | `suppress` | commands that change what the audit tells |
 
+mod denying;
 mod judge;
+mod suppress;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use super::allowlist::Allowlist;
 use super::policy::Facts;
 use super::programs::{Lookup, Program};
 use super::safe_bins::SafeBins;
-use crate::shell::analyse::{self, Argument, Group, Refused, Runs, Unclear};
-use crate::shell::parse::Span;
+use crate::shell::analyse::{self, Argument, Group, Refused, Runs, Unclear, Visible};
+use crate::shell::inline_eval;
+use crate::shell::parse::{self, Redirect, RedirectKind, Span};
 use judge::Judge;
 
 /// What commands are compared with.
@@ -120,9 +126,9 @@ pub enum Gap {
 /// An entry that denies, and the command that it denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedBy {
-    /// Its place in [`Rules::deny`].
-    pub entry: usize,
-    /// Its pattern.
+    /// Its place in [`Rules::deny`]; `None` where the text is more than can be compared with such entries.
+    pub entry: Option<usize>,
+    /// Its pattern; empty without an entry.
     pub pattern: String,
     /// The command.
     pub command: String,
@@ -140,13 +146,14 @@ pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) ->
         || satisfied
             && parts.iter().all(|part| judge.durable(part))
             && parts.iter().any(|part| part.by != By::Builtin);
+    let seen = Seen { text, made: OnceCell::new() };
     Assessed {
         text: text.to_owned(),
         cwd: cwd.to_owned(),
-        inline: first_inline(groups),
-        suppresses: false,
-        heredoc: false,
-        denied: None,
+        inline: inline(&analysis, rules, &seen),
+        suppresses: suppress::changes(text, &seen),
+        heredoc: heredoc(text),
+        denied: denying::first(&judge, &parts, &seen),
         strict_inline: rules.strict_inline,
         satisfied,
         durable,
@@ -155,11 +162,50 @@ pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) ->
     }
 }
 
+/// What can be seen of a text, looked at when it is first asked for.
+struct Seen<'t> {
+    text: &'t str,
+    made: OnceCell<Visible>,
+}
+
+impl Seen<'_> {
+    fn get(&self) -> &Visible {
+        self.made.get_or_init(|| analyse::visible(self.text))
+    }
+}
+
+/// Code in an argument, as it is told to people. What is not understood as a whole is looked at as far as it is seen: under
+/// `strictInlineEval` it must not run for that.
+fn inline(analysis: &Result<Vec<Group>, Refused>, rules: &Rules<'_>, seen: &Seen<'_>) -> Option<String> {
+    match analysis {
+        Ok(groups) => first_inline(groups),
+        Err(_) if rules.strict_inline => {
+            let commands = &seen.get().commands;
+            commands.iter().find_map(|argv| inline_eval::detect(argv)).map(|hit| hit.descriptor)
+        }
+        Err(_) => None,
+    }
+}
+
 fn first_inline(groups: &[Group]) -> Option<String> {
     groups.iter().flat_map(|group| &group.candidates).find_map(|candidate| match &candidate.runs {
         Runs::Shell(inner) => candidate.inline.clone().or_else(|| first_inline(inner)),
         _ => candidate.inline.clone(),
     })
+}
+
+/// Whether a here-document begins in a text; quoted text that looks like one is none. What cannot be read may hold one.
+fn heredoc(text: &str) -> bool {
+    if !text.contains("<<") {
+        return false;
+    }
+    let Ok(script) = parse::parse(text) else { return true };
+    let mut found = false;
+    script.each_simple(&mut |simple| {
+        let document = |redirect: &Redirect| matches!(redirect.kind, RedirectKind::HereDocument { .. });
+        found |= simple.redirects.iter().any(document);
+    });
+    found
 }
 
 impl Assessed {

@@ -63,6 +63,11 @@ pub fn show(command: &str, redact: bool) -> Result<Shown, TooLong> {
     Ok(Shown { text, verbatim, redacted: !hidden.is_empty() })
 }
 
+/// Prose on one line, what looks like a secret hidden: for text in which nothing runs, such as a conversation.
+pub fn prose(text: &str) -> String {
+    assemble(text, &secrets::find_in_prose(text))
+}
+
 fn assemble(command: &str, hidden: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(command.len());
     let mut at = 0;

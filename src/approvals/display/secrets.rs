@@ -47,17 +47,27 @@ const HEADER: &str = r"(?is)^(?:proxy-)?(?:authorization|cookie|set-cookie|priva
 /// The same where the text is not understood: no blank in what is hidden, and it does not look like a name.
 const LOOSE_HEADER: &str = r#"(?i)authorization:[ ]*(?:bearer|basic|token)[ ]+([A-Za-z0-9_.~+/=-]{16,})"#;
 
+/// In prose, where nothing runs: the value behind a credential's name, whatever stands in it.
+const PROSE: &[&str] = &[
+    r#"(?i)(?:password|passwd|passphrase|secret|token|api[_-]?key|credentials?|cookie)[a-z0-9_-]*["']?[ ]*[:=][ ]*["']?(?:bearer[ ]+|basic[ ]+)?([^\s"',;]{3,})"#,
+    r#"(?i)--[a-z-]*(?:password|passwd|passphrase|secret|token|api-?key)[ ]+["']?([^\s"'-][^\s"']{2,})"#,
+    r#"(?i)authorization["']?[ ]*:[ ]*["']?(?:(?:bearer|basic|token)[ ]+)?([^\s"',;]{6,})"#,
+];
+
 struct Looks {
     shapes: Vec<Regex>,
     header: Regex,
     loose: Regex,
+    prose: Vec<Regex>,
 }
 
 static LOOKS: LazyLock<Option<Looks>> = LazyLock::new(|| {
+    let all = |list: &[&str]| list.iter().map(|text| Regex::new(text)).collect::<Result<Vec<_>, _>>().ok();
     Some(Looks {
-        shapes: SHAPES.iter().map(|shape| Regex::new(shape)).collect::<Result<_, _>>().ok()?,
+        shapes: all(SHAPES)?,
         header: Regex::new(HEADER).ok()?,
         loose: Regex::new(LOOSE_HEADER).ok()?,
+        prose: all(PROSE)?,
     })
 });
 
@@ -70,12 +80,16 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
             found.hidden.extend(captures.get(1).map(|value| value.range()));
         }
     }
-    for shape in &looks.shapes {
-        for captures in shape.captures_iter(text) {
-            let value = captures.get(1).or_else(|| captures.get(0)).map(|value| value.range());
-            found.hidden.extend(value);
-        }
-    }
+    found.shapes(&looks.shapes, text);
+    found.sorted(text)
+}
+
+/// What is hidden of prose: more than of a command, because nothing in it runs.
+pub(super) fn find_in_prose(text: &str) -> Vec<Range<usize>> {
+    let Some(looks) = &*LOOKS else { return std::iter::once(0..text.len()).collect() };
+    let mut found = Found { looks, commands: Vec::new(), hidden: Vec::new() };
+    found.shapes(&looks.shapes, text);
+    found.shapes(&looks.prose, text);
     found.sorted(text)
 }
 
@@ -92,6 +106,13 @@ struct Found<'l> {
 }
 
 impl Found<'_> {
+    fn shapes(&mut self, shapes: &[Regex], text: &str) {
+        for captures in shapes.iter().flat_map(|shape| shape.captures_iter(text)) {
+            let value = captures.get(1).or_else(|| captures.get(0)).map(|value| value.range());
+            self.hidden.extend(value);
+        }
+    }
+
     /// Looks through a text that stands at `offset`. Says whether it was understood.
     fn text(&mut self, text: &str, offset: usize, depth: usize) -> bool {
         let Ok(script) = parse::parse(text) else { return false };

@@ -112,6 +112,26 @@ fn secrets_are_hidden_where_others_read() {
 }
 
 #[test]
+fn prose_is_not_shell() {
+    let hidden = |text: &str| prose(text).contains(HIDDEN);
+    for text in [
+        "it's API_TOKEN=abcdef1\nmake",
+        "the password: hunter2, don't tell",
+        "\"client_secret\": \"x y z\" isn't \"a-secret\": \"abcdef\"",
+        "use --token s3cr3t here",
+        "Authorization: Bearer abcdefgh",
+        "ghp_0123456789abcdefghij",
+    ] {
+        assert!(hidden(text), "{text}: {}", prose(text));
+    }
+    for text in
+        ["run the tests, please", "the token expired; it's old", "a secret plan", "https://example.org/x?y=1"]
+    {
+        assert_eq!(prose(text), text);
+    }
+}
+
+#[test]
 fn the_digest_tells_secrets_apart() {
     let shown = |secret: &str| show(&format!("x --token {secret}"), true).unwrap().text;
     assert_eq!(shown("hunter2"), "x --token [redacted sha256:f52fbd32]");

@@ -3,7 +3,7 @@
 use crate::config::exec::{Ask, Security};
 
 /// What a person can decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// This one run.
@@ -22,6 +22,15 @@ impl Decision {
             "allow-always" => Some(Self::AllowAlways),
             "deny" => Some(Self::Deny),
             _ => None,
+        }
+    }
+
+    /// Its name, as surfaces send it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow-once",
+            Self::AllowAlways => "allow-always",
+            Self::Deny => "deny",
         }
     }
 }

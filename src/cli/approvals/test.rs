@@ -143,7 +143,7 @@ fn told(found: &Assessed, covered: bool, allow: &Allowlist, deny: &Allowlist) ->
         json!({ "command": words(part), "program": program, "by": by, "entry": entry, "reason": reason })
     };
     let denied = found.denied.as_ref().map(|denied| {
-        json!({ "command": denied.command, "pattern": denied.pattern, "entry": deny.entries().get(denied.entry) })
+        json!({ "command": denied.command, "pattern": denied.pattern, "entry": denied.entry.and_then(|entry| deny.entries().get(entry)) })
     });
     json!({
         "command": found.text,

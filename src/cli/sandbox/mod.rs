@@ -1,5 +1,6 @@
 //! `creel sandbox`: explain, list, recreate, stop, prune.
 
+mod explain;
 mod list;
 mod remove;
 
@@ -26,7 +27,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Say where a session's commands run, what they may do there, why, and which keys change it.
-    Explain(super::explain::Args),
+    Explain(explain::Args),
     /// Show each sandbox: state, image, age, who uses it, what the configuration asks for otherwise.
     List {
         /// Containers of browsers instead; creel makes none.
@@ -66,7 +67,7 @@ pub async fn run(args: Args) -> ExitCode {
     let json = args.json;
     if let Action::Explain(explain) = args.action {
         // It must answer where no engine does.
-        return super::status(super::explain::run(explain, &args.common, json).await, json);
+        return super::status(explain::run(explain, &args.common, json).await, json);
     }
     match act(args).await {
         Ok(code) => code,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::connection::Reply;
 use super::delivered::Handed;
 use super::{Row, Shared, attach, events};
+use crate::approvals::desk::Desk;
 use crate::error::Diagnose;
 use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
@@ -68,6 +69,11 @@ pub(super) async fn answer(
         "events.subscribe" => events::subscribe(sessions(shared)?, read(method, params)?, reply).await,
         "events.ack" => events::ack(sessions(shared)?, &read(method, params)?),
         "keeper.status" => Ok(status(shared)),
+        approvals if approvals.starts_with(super::approvals::METHODS) => {
+            let desk = shared.service.desk().ok_or(KeeperError::Ending)?;
+            let answered = Box::pin(super::approvals::answer(desk, approvals, params, reply)).await;
+            answered.unwrap_or_else(|| Err(KeeperError::Method(approvals.chars().take(64).collect()).into()))
+        }
         // Done when the answer was written.
         "keeper.stop" => Ok(json!({ "stopping": true, "process": std::process::id() })),
         other => Err(KeeperError::Method(other.chars().take(64).collect()).into()),
@@ -151,6 +157,7 @@ fn status(shared: &Shared) -> Value {
         "calls": shared.calls.count(),
         "running": running,
         "finished": kept,
+        "approvals": shared.service.desk().map_or(0, Desk::waiting),
     });
     if let (Some(told), serde_json::Value::Object(about)) = (told.as_object_mut(), shared.service.about()) {
         told.extend(about);
@@ -159,7 +166,7 @@ fn status(shared: &Shared) -> Value {
 }
 
 /// Reads parameters; none at all are an empty object.
-fn read<P: DeserializeOwned>(method: &str, params: Value) -> Result<P, KeeperError> {
+pub(super) fn read<P: DeserializeOwned>(method: &str, params: Value) -> Result<P, KeeperError> {
     let params = if params.is_null() { json!({}) } else { params };
     serde_json::from_value(params)
         .map_err(|error| KeeperError::Params { method: method.to_owned(), reason: error.to_string() })

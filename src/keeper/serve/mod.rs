@@ -10,13 +10,16 @@
 //! | `attach` | a session's output as it comes |
 //! | `events` | events as they come |
 //! | `rows` | sessions as people see them |
+//! | `approvals`, `raised` | questions for people, those that programs raise |
 
+mod approvals;
 mod attach;
 mod calls;
 mod connection;
 mod delivered;
 mod events;
 mod methods;
+pub(super) mod raised;
 mod rows;
 
 use std::path::PathBuf;
@@ -32,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::{self, Caller};
 use super::socket::Socket;
+use crate::approvals::desk::Desk;
 use crate::engine::Discovery;
 use crate::process::sessions::Sessions;
 use crate::tools::{Context, ToolError, ToolResult, Toolbox};
@@ -78,6 +82,21 @@ pub trait Service: Send + Sync + 'static {
     /// The sessions; `None` where there are none to be had.
     fn sessions(&self) -> Option<&Sessions>;
 
+    /// Where questions are put; `None` where there are none.
+    fn desk(&self) -> Option<&Desk> {
+        None
+    }
+
+    /// What is done beside requests, until `stop`: questions end in their time, the approval socket is served.
+    fn attend<'a>(&'a self, stop: &'a CancellationToken) -> BoxFuture<'a, ()> {
+        Box::pin(stop.cancelled())
+    }
+
+    /// Something goes on that ends with the keeper.
+    fn busy(&self) -> bool {
+        false
+    }
+
     /// Lets go of what nobody used for a while. Called about once a minute.
     fn tidy(&self) {}
 }
@@ -113,12 +132,24 @@ impl Service for Toolbox {
         json!({ "config": config, "engine": caller::engine(&engine) })
     }
 
+    fn busy(&self) -> bool {
+        self.waiting.is_busy()
+    }
+
     fn tidy(&self) {
         self.open.sweep();
     }
 
     fn sessions(&self) -> Option<&Sessions> {
         Some(&self.sessions)
+    }
+
+    fn desk(&self) -> Option<&Desk> {
+        Some(&self.desk)
+    }
+
+    fn attend<'a>(&'a self, stop: &'a CancellationToken) -> BoxFuture<'a, ()> {
+        Box::pin(self.desk.attend(stop))
     }
 }
 

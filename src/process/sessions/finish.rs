@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::entry::Entry;
-use crate::process::notice::exit_notice;
+use crate::process::notice::{APPROVED_SOURCE, exit_notice, finished_notice};
 use crate::process::record::{End, Phase};
 use crate::process::store::events::{EventContext, EventKind, NewEvent};
 use crate::process::store::now_ms;
@@ -100,6 +100,16 @@ fn ended_at(started_ms: u64, found_again: bool, wall: Duration, now_ms: u64) -> 
 
 fn notice(state: &super::entry::State, view: &crate::process::record::View) -> Option<NewEvent> {
     let session_key = view.begin.session_key.clone()?;
+    if let Some(approval) = &view.begin.approval {
+        let output = state.fold.tail(&state.spool, APPROVED_SOURCE, true).unwrap_or_default();
+        let text = finished_notice(view, &output.text, output.truncated)?;
+        let context = EventContext {
+            key: approval.clone(),
+            delivery: view.begin.delivery.clone(),
+            wake: !view.begin.subagent,
+        };
+        return Some(NewEvent { session_key, kind: EventKind::ExecFinished, text, context });
+    }
     let source = state.fold.tail(&state.spool, SNIPPET_SOURCE, true).unwrap_or_default();
     let text = exit_notice(view, &source.text)?;
     let context = EventContext {

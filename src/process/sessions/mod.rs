@@ -8,6 +8,7 @@
 //! | `adopt` | finds a command again |
 //! | `behind` | waits until what was found again is as far as its init |
 //! | `finish` | stores an end |
+//! | `approved` | tells once of an approved command that still runs |
 //! | `fold`, `kept` | text out of stored bytes: counted, capped, polled |
 //! | [`Receipt`] | what a poll took, until its caller has it |
 //! | `sweep` | which finished sessions go |
@@ -21,6 +22,7 @@
 //! acknowledgement; end and notice → database → init forgets. What is not stored here is still with init.
 
 mod adopt;
+mod approved;
 mod behind;
 mod core;
 mod entry;
@@ -143,6 +145,7 @@ impl Sessions {
         let sessions =
             Self { inner: Arc::new(Inner { core: opened.core, tasks, warnings: opened.warnings }) };
         for entry in opened.unfinished {
+            sessions.tell_of(&entry);
             sessions.spawn(follow::follow(Arc::clone(&sessions.inner.core), entry, None));
         }
         for entry in opened.unsettled {
@@ -224,8 +227,16 @@ impl Sessions {
         }
         running.outlive();
         entry.touch();
+        self.tell_of(&entry);
         self.spawn(follow::follow(Arc::clone(&self.inner.core), entry, Some(running)));
         Ok(())
+    }
+
+    /// An approved command is told of while it runs.
+    fn tell_of(&self, entry: &Arc<Entry>) {
+        if let Some(due) = approved::due(entry) {
+            self.spawn(approved::tell(Arc::clone(&self.inner.core), Arc::clone(entry), due));
+        }
     }
 
     /// Keeps a value until the command has ended: a sandbox's lease.

@@ -23,14 +23,20 @@ pub enum EventKind {
     ExecFinished,
     /// Internal: a denial that the agent waits for; never wakes (§12.4).
     FollowUp,
+    /// A question waits for a person (spec `approvals.md` §9.10). Withdrawn when it ends.
+    ApprovalRequested,
+    /// A question has ended (§9.10).
+    ApprovalResolved,
 }
 
 impl EventKind {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::ExecExit, "exec-exit"),
         (Self::ExecRunning, "exec-running"),
         (Self::ExecFinished, "exec-finished"),
         (Self::FollowUp, "follow-up"),
+        (Self::ApprovalRequested, "approval-requested"),
+        (Self::ApprovalResolved, "approval-resolved"),
     ];
 
     /// Its name, as in JSON.
@@ -98,7 +104,7 @@ pub struct Events {
 }
 
 impl Events {
-    pub(in crate::process) fn new(store: Store) -> Self {
+    pub(crate) fn new(store: Store) -> Self {
         Self { store, news: watch::Sender::new(0) }
     }
 
@@ -107,7 +113,12 @@ impl Events {
         self.news.subscribe()
     }
 
-    pub(in crate::process) fn announce(&self) {
+    /// The database they are in.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn announce(&self) {
         self.news.send_modify(|count| *count = count.wrapping_add(1));
     }
 
@@ -165,11 +176,7 @@ impl Events {
 }
 
 /// Stores an event as part of a transaction, and lets the conversation's oldest go where too many wait.
-pub(in crate::process) fn insert(
-    tx: &rusqlite::Transaction<'_>,
-    event: &NewEvent,
-    now: u64,
-) -> rusqlite::Result<u64> {
+pub(crate) fn insert(tx: &rusqlite::Transaction<'_>, event: &NewEvent, now: u64) -> rusqlite::Result<u64> {
     let context = serde_json::to_string(&event.context).unwrap_or_default();
     tx.execute(
         "INSERT INTO events (session_key, kind, text, context_json, context_key, created_ms, expires_ms) \

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// One step for each version; the number of steps that were taken is the database's `user_version`.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     command BLOB NOT NULL UNIQUE,
@@ -39,7 +40,35 @@ CREATE TABLE events (
     delivered_ms INTEGER
 ) STRICT;
 CREATE INDEX events_of_session ON events (session_key, seq);
-"];
+",
+    "
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    status TEXT NOT NULL,
+    record_json TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    resolved_ms INTEGER,
+    consumed_ms INTEGER,
+    consumed_by TEXT
+) STRICT;
+CREATE INDEX approvals_by_end ON approvals (status, resolved_ms);
+CREATE TABLE grants (
+    id TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    operation TEXT,
+    grant_json TEXT NOT NULL,
+    uses INTEGER,
+    used INTEGER NOT NULL DEFAULT 0,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER,
+    last_used_ms INTEGER,
+    revoked_ms INTEGER,
+    revoked_by TEXT
+) STRICT;
+CREATE INDEX grants_of_agent ON grants (agent, revoked_ms);
+",
+];
 
 /// The latest layout.
 #[expect(clippy::cast_possible_wrap, reason = "a handful of steps")]

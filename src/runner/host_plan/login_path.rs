@@ -22,6 +22,11 @@ const SCRIPT: &str = r#"printf '\000%s\000%s\000%s\000' "$CREEL_PROBE_MARK" "$PA
 pub(super) struct LoginPath(Arc<OnceCell<Option<String>>>);
 
 impl LoginPath {
+    /// One that is never asked for.
+    pub(super) fn unasked() -> Self {
+        Self(Arc::new(OnceCell::new_with(Some(None))))
+    }
+
     /// PATH of the login shell; concurrent callers wait for one probe. When the one who asks goes away, the next asks
     /// anew.
     pub(super) async fn get(&self, gateway: &Vars) -> Option<&str> {

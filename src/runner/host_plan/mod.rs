@@ -56,7 +56,7 @@ pub struct HostCall<'a> {
     /// Plugins, channel, subagent.
     pub surroundings: &'a Surroundings,
     /// The command was rebuilt from an approved plan, or is no shell text: no alias or function of the user's may take
-    /// the place of a program, so there is no snapshot.
+    /// the place of a program, so there is no snapshot, and the shell is one whose grammar was judged.
     pub exact: bool,
 }
 
@@ -107,6 +107,11 @@ impl std::fmt::Debug for HostSetting {
 }
 
 impl HostProbes {
+    /// Probes that start no login shell: PATH is this process's own then.
+    pub fn without_login() -> Self {
+        Self { login: login_path::LoginPath::unasked(), ..Self::default() }
+    }
+
     async fn snapshot(&self, shell: &Shell, side: &HostSide<'_>, call: &HostCall<'_>) -> Option<String> {
         let home = side.home.filter(|_| !call.exact)?;
         let (gateway, state, cwd) = (side.env, side.state, call.workdir);
@@ -127,6 +132,7 @@ impl HostSetting {
         let gateway_path = side.env.get("PATH").map(String::as_str);
         let shell =
             Shell::choose(side.env.get("SHELL").map(String::as_str), |name| found(gateway_path, name));
+        let shell = if call.exact { shell.exact(|name| found(gateway_path, name)) } else { shell };
         let (lowest, refused) = env::lowest(side.env, call.store);
         let prepend = path::prepend(side.path_prepend, side.home);
         let (login, snapshot) = tokio::join!(probes.login.get(side.env), probes.snapshot(&shell, side, call));
@@ -144,6 +150,17 @@ impl HostSetting {
             format!("The shared variable {name:?} was not passed to the command: {why}.")
         };
         (setting, refused.into_iter().map(warning).collect())
+    }
+
+    /// PATH of the command, as it is when its first program is looked up: what is decided about is searched in the same
+    /// list. Only a snapshot, which no exact command has, can put another in its place.
+    pub fn path(&self) -> String {
+        path::joined(&self.prepend, &self.path)
+    }
+
+    /// The shell of a text: a program that runs, too.
+    pub fn shell(&self) -> &str {
+        &self.shell.program
     }
 
     /// The exact argv, environment and directory. Pure.

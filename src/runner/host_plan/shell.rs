@@ -60,6 +60,17 @@ impl Shell {
         }
     }
 
+    /// The shell for a text that was judged: bash as configured, else sh. Others expand words that these leave alone.
+    pub(super) fn exact(self, find: impl Fn(&str) -> Option<String>) -> Self {
+        if self.family == Family::Bash {
+            return self;
+        }
+        match base(&self.program) {
+            "sh" | "dash" => self,
+            _ => Self::choose(None, find),
+        }
+    }
+
     /// A shell as its name says.
     fn named(program: &str) -> Self {
         let (args, family) = match base(program) {
@@ -116,6 +127,21 @@ mod tests {
         assert_eq!(line(Shell::choose(Some("/x/fish"), bash_only)), "/opt/bash --noprofile --norc -c");
         assert_eq!(line(Shell::choose(None, none)), "sh -c");
         assert_eq!(line(Shell::choose(Some("/x/fish"), none)), "/x/fish --no-config -c");
+    }
+
+    #[test]
+    fn a_judged_text_is_run_by_a_shell_that_it_was_judged_for() {
+        let all = |name: &str| matches!(name, "sh" | "bash").then(|| format!("/bin/{name}"));
+        for (given, wanted) in [
+            ("/usr/bin/bash", "/usr/bin/bash --noprofile --norc -c"),
+            ("/bin/dash", "/bin/dash -c"),
+            ("/bin/zsh", "/bin/sh -c"),
+            ("/bin/ksh", "/bin/sh -c"),
+            ("/bin/tcsh", "/bin/sh -c"),
+            ("/bin/rbash", "/bin/sh -c"),
+        ] {
+            assert_eq!(Shell::choose(Some(given), all).exact(all).argv().join(" "), wanted, "{given}");
+        }
     }
 
     #[test]

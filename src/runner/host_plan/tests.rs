@@ -100,6 +100,29 @@ async fn an_approved_plan_meets_no_alias() {
     assert_eq!((plan.argv.len(), plan.shell), (1, false));
 }
 
+/// The list that a decision searches is the one that the command gets, and no startup variable is in effect (11.4).
+#[tokio::test]
+async fn an_exact_plan_has_the_path_that_was_searched() {
+    for shell in ["/bin/bash", "/bin/dash", "/bin/zsh"] {
+        let mut gateway = Gateway::new(shell, "export PATH=/rc/bin");
+        gateway.exact = true;
+        gateway.prepend = vec!["/opt/first".to_owned(), "/usr/bin".to_owned()];
+        for (name, value) in [("BASH_ENV", "/x"), ("ENV", "/x"), ("SHELLOPTS", "xtrace"), ("PS4", "$(x)")] {
+            gateway.env.insert(name.to_owned(), value.to_owned());
+        }
+        let (setting, _) = gateway.setting(&[]).await;
+        assert_eq!(gateway.says("echo \"$PATH\"").await, setting.path(), "{shell}");
+        assert!(setting.path().starts_with("/opt/first:/usr/bin:"));
+        let permit = |command| Permit::sandbox("s", command, None, Vec::new());
+        let argv = setting.plan(&permit(Command::Argv(vec!["/bin/true".to_owned()])), false);
+        assert_eq!(get(&argv, "PATH"), Some(&*setting.path()));
+        for name in ["BASH_ENV", "ENV", "SHELLOPTS", "PS4", wrap::SNAPSHOT] {
+            assert_eq!(get(&argv, name), None, "{name}");
+        }
+        assert!(setting.shell().ends_with("sh"), "{}", setting.shell());
+    }
+}
+
 /// What holds for the command is not undone by a startup file, and the prepended directories stand before all.
 #[tokio::test]
 async fn the_prepended_path_survives_startup_files() {

@@ -47,6 +47,33 @@ pub enum Obstacle {
     Nothing,
 }
 
+impl Obstacle {
+    /// For people: what stands in the text.
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Unread(_) => "the text cannot be read",
+            Self::CommandSubstitution => "command substitution",
+            Self::ProcessSubstitution => "process substitution",
+            Self::DynamicArgument => "an argument is made by the shell",
+            Self::DynamicExecutable => "the program's name is made by the shell",
+            Self::LineContinuation => "a continued line",
+            Self::Redirect => "a file is read or written by the shell",
+            Self::HereDocument => "a here-document that is expanded",
+            Self::HereString => "a here-string",
+            Self::Background => "a command in the background",
+            Self::Subshell => "a subshell",
+            Self::Group => "a group in braces",
+            Self::If => "an if",
+            Self::While => "a while loop",
+            Self::For => "a for loop",
+            Self::Case => "a case",
+            Self::Test => "a test in double brackets",
+            Self::Function => "a function is defined",
+            Self::Nothing => "nothing runs",
+        }
+    }
+}
+
 /// A text about which nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {

@@ -1,7 +1,7 @@
 //! Programs that run another one, with the options that are understood (spec `approvals.md` §7). An option that is not makes
 //! it unclear where the inner command begins.
 
-use super::Argument;
+use super::{Argument, runs};
 use crate::shell::inline_eval::{carrier, program};
 
 /// How many wrappers are looked through (7.01).
@@ -96,6 +96,60 @@ pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || SHELLS.contains(&program::unversioned(name))
 }
 
+/// Programs that start what their arguments name, and change what that is.
+const CARRIERS: &[&str] = &[
+    "xargs", "parallel", "npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "bunx", "bun", "busybox", "toybox",
+    "script", "entr", "ssh",
+];
+/// Options that make a program start another one.
+const STARTING: &[(&[&str], &[&str])] = &[
+    (&["rg"], &["--pre", "--hostname-bin"]),
+    (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
+    (
+        &["tar", "gtar", "bsdtar"],
+        &[
+            "-I",
+            "-F",
+            "--use-compress-program",
+            "--to-command",
+            "--checkpoint-action",
+            "--info-script",
+            "--new-volume-script",
+            "--rsh-command",
+            "--rmt-command",
+        ],
+    ),
+    (&["sort"], &["--compress-program"]),
+];
+
+/// Whether a program starts others that its arguments name.
+pub(super) fn starts_others(name: &str, words: &[Argument]) -> bool {
+    if CARRIERS.contains(&name) || name == "find" && runs::code_of(words) {
+        return true;
+    }
+    let Some((_, options)) = STARTING.iter().find(|(names, _)| names.contains(&name)) else { return false };
+    // The first word of `tar` may be letters without a dash.
+    let old = |at: usize| at == 0 && name.ends_with("tar");
+    let given =
+        |(at, word): (usize, &Argument)| options.iter().any(|option| has(&word.text, option, old(at)));
+    words.iter().skip(1).enumerate().any(given)
+}
+
+/// Whether a word is an option, alone or among other letters, its value joined to it or not; of a long one a beginning is
+/// enough.
+fn has(word: &str, option: &str, old: bool) -> bool {
+    if option.starts_with("--") {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        return name.len() > 3 && option.starts_with(name);
+    }
+    let letters = match word.strip_prefix('-') {
+        Some(letters) => letters,
+        None if old => word,
+        None => return false,
+    };
+    !letters.starts_with('-') && option.chars().skip(1).any(|letter| letters.contains(letter))
+}
+
 /// What a command line runs in turn. `called` is the command word as written.
 pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
     let arguments = argv.get(1..).unwrap_or_default();
@@ -108,7 +162,9 @@ pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
         };
     }
     match name {
-        "builtin" | "exec" | "command" if called == name => word_of_the_shell(name, arguments),
+        "exec" | "command" if called == name => word_of_the_shell(name, arguments),
+        // Not every shell has it: there a program of that name runs.
+        "builtin" if called == name => Inner::Blocked,
         "env" if called_plainly(name, called) => match arguments.first().map(|word| word.text.as_str()) {
             Some("-" | "--") if arguments.len() > 1 => plain(arguments, 1),
             Some(_) => plain(arguments, 0),

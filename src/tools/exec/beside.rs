@@ -1,121 +1,95 @@
-//! A command on the gateway's host: guards, directory, environment, permit, start (spec `exec.md` §1.3 from step 9).
+//! A command on the gateway's host: guards, directory, environment, decision, start (spec `exec.md` §1.3 from step 9,
+//! `approvals.md` §20).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::ask;
 use super::decide::Decided;
 use super::error::{ExecError, thrown};
 use super::job::Job;
-use super::shape::{Around, not_executed, unavailable};
+use super::launch::{self, MOVED};
+use super::look;
+use super::shape::{self, Around, not_executed};
 use super::{Started, guards};
-use crate::approvals::host::{self, HostDenied};
+use crate::approvals::binding::Binding;
+use crate::approvals::host::{self, Cleared, HostDenied, Launch, Next};
 use crate::approvals::policy::Target;
-use crate::approvals::{Command, Ground, HostCommand, HostPermit};
-use crate::error::{Failure, Report};
+use crate::approvals::store;
+use crate::approvals::{Command, Ground, HostCommand};
+use crate::config::exec::{Ask, Security};
+use crate::error::{Diagnose as _, Failure};
 use crate::paths::hold::HeldSource;
 use crate::paths::host_dir;
-use crate::process::record::{Place, SessionId};
-use crate::process::shorten;
-use crate::runner::host_plan::{HostCall, HostSetting, HostSide, Vars, host_call};
-use crate::runner::{self, Link, RunError};
-use crate::sandbox::{InitSearch, Layout, locate_and_install};
-use crate::state::random_hex;
-use crate::tools::{ToolError, Toolbox};
-use crate::wire::CommandId;
+use crate::process::record::SessionId;
+use crate::runner::host_plan::host_call;
+use crate::tools::{ToolError, ToolResult, Toolbox};
 
-/// Characters of a command in the log.
-const LOGGED: usize = 120;
+/// What of a command is fixed before anything is decided about it.
+#[derive(Debug, Clone)]
+pub(super) struct Fixed {
+    /// The directory, held.
+    pub(super) held: Arc<HeldSource>,
+    /// Its path.
+    pub(super) cwd: String,
+    /// The call's variables that passed the filter.
+    pub(super) env: Vec<(String, String)>,
+}
 
-/// Starts a command beside the gateway.
+/// The call around a question: who waits for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caller<'a> {
+    /// Where a question is shown to a caller that can ask a person.
+    pub(super) partial: Option<&'a tokio::sync::mpsc::Sender<ToolResult>>,
+    /// The caller gave up.
+    pub(super) cancel: &'a tokio_util::sync::CancellationToken,
+}
+
+/// Starts a command beside the gateway, or asks about it.
 pub(super) async fn start(
     toolbox: &Toolbox,
     job: &Job<'_>,
     decided: &Decided,
     around: &mut Around,
+    caller: Caller<'_>,
 ) -> Result<Started, ToolError> {
+    let fixed = match fix(job)? {
+        Ok(fixed) => fixed,
+        Err(result) => return Ok(Started::Not(result)),
+    };
+    let standing = decided.standing();
+    let Some(next) = host::ahead(Target::Gateway, &standing) else {
+        let look = Arc::new(look::look(toolbox, job, decided, &fixed, around).await?);
+        let case = ask::Case { toolbox, job, decided, fixed: &fixed, look: &look };
+        return match host::decide(Target::Gateway, &standing, &look.looked()) {
+            Next::Deny(denied) => Err(ExecError::Host(denied).into()),
+            Next::Run(cleared) => listed(&case, cleared, around).await,
+            Next::Ask(asking) => Box::pin(ask::ask(&case, *asking, around, caller)).await,
+        };
+    };
+    match next {
+        Next::Run(cleared) => {
+            let way = Way { cleared, binding: None, detached: false };
+            begin(toolbox, job, decided, &fixed, way, around).await
+        }
+        Next::Deny(denied) => Err(ExecError::Host(denied).into()),
+        // Nothing is asked about a command that nobody has looked at.
+        Next::Ask(_) => Err(ExecError::Aborted.into()),
+    }
+}
+
+/// Directory and environment, or the result that says why there are none.
+fn fix(job: &Job<'_>) -> Result<Result<Fixed, ToolResult>, ToolError> {
     let session = session_dir(job)?;
     let process = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let held = match host_dir(job.params.workdir(), Some(&session), &process) {
         Ok(held) => held,
-        Err(error) => {
-            return Ok(Started::Not(not_executed(&error, job.params.workdir().unwrap_or_default())));
-        }
+        Err(error) => return Ok(Err(not_executed(&error, job.params.workdir().unwrap_or_default()))),
     };
     let cwd = held.path().to_string_lossy().into_owned();
     guards::live_state(&job.params.command, job.gathered, held.path())?;
     let env = host_call(&job.params.env()).map_err(|error| thrown(&error))?;
-    let permit = match permit(job, decided, &cwd, env) {
-        Ok(permit) => permit,
-        Err(denied) => return refused(job, &denied, &cwd, around),
-    };
-    if *permit.ground() != Ground::ElevatedFull {
-        guards::preflight(&job.params.command, held.path(), None)?;
-    }
-    log(job, &permit);
-    let setting = setting(toolbox, job, held.path(), around).await;
-    let begun = begin(toolbox, job, &cwd)?;
-    match launch(toolbox, job, &permit, &setting, &begun, &held).await {
-        Ok(()) => Ok(Started::Session(begun.id)),
-        Err(error) => {
-            let _ = toolbox.sessions.abandon(&begun.id);
-            if error.0.code == MOVED.0 {
-                return Ok(Started::Not(not_executed(&ToolError::of(error.0), &cwd)));
-            }
-            Err(ToolError::of(error.0))
-        }
-    }
-}
-
-/// A session that is recorded and does not run yet.
-struct Begun {
-    id: SessionId,
-    command: CommandId,
-    dir: PathBuf,
-}
-
-fn begin(toolbox: &Toolbox, job: &Job<'_>, cwd: &str) -> Result<Begun, ToolError> {
-    let dir = job.gathered.state.own("host").map_err(|error| thrown(&error))?;
-    let name = random_hex::<8>().map_err(|error| thrown(&RunError::Random { reason: error.to_string() }))?;
-    let dir = dir.join(name);
-    let begin = job.begin(Target::Gateway, Place::Host { dir: dir.clone() }, cwd.to_owned());
-    let (id, command) = toolbox.sessions.begin(begin).map_err(|error| thrown(&error))?;
-    Ok(Begun { id, command, dir })
-}
-
-/// Starts the supervisor, then the command under it.
-async fn launch(
-    toolbox: &Toolbox,
-    job: &Job<'_>,
-    permit: &HostPermit,
-    setting: &HostSetting,
-    begun: &Begun,
-    held: &HeldSource,
-) -> Result<(), Failure> {
-    let search = InitSearch::from_process(|name| toolbox.base.variable(name));
-    let init = locate_and_install(&Layout::new(&job.gathered.state), &search)?;
-    let link: Link = runner::host::launch(&init.path, &begun.dir).await?;
-    // What was judged is the directory, not its name: another one under the name was judged by nobody.
-    if !held.still_there() {
-        return Err(moved(held.path()));
-    }
-    let running = runner::start_on_host(begun.command, permit, setting, &job.options(), &link).await?;
-    toolbox.sessions.follow(&begun.id, running)?;
-    Ok(())
-}
-
-/// Code and fix of a directory that was exchanged.
-const MOVED: (&str, &str) =
-    ("CRL-WORKDIR-008", "leave the directory alone while commands are started, and try again");
-
-fn moved(path: &Path) -> Failure {
-    Failure(Report {
-        code: MOVED.0,
-        message: format!(
-            "the working directory {:?} was exchanged while the command was being started; nothing was executed",
-            path.display().to_string()
-        ),
-        rule: Some("built-in: a command starts in the directory that was judged".to_owned()),
-        fix: MOVED.1.to_owned(),
-    })
+    Ok(Ok(Fixed { held: Arc::new(held), cwd, env }))
 }
 
 /// The agent's workspace. The one that creel has by itself is made when it is first used; a configured one must be there.
@@ -132,67 +106,116 @@ fn session_dir(job: &Job<'_>) -> Result<PathBuf, ToolError> {
     Ok(place)
 }
 
-/// What surrounds it. Nothing of this fails; what is left out is told.
-async fn setting(toolbox: &Toolbox, job: &Job<'_>, workdir: &Path, around: &mut Around) -> HostSetting {
-    let env: Vars = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let side = HostSide {
-        env: &env,
-        home: job.gathered.places.home.as_deref(),
-        state: job.gathered.state.root(),
-        path_prepend: &job.gathered.exec.path_prepend,
-    };
-    let surroundings = job.surroundings();
-    let call = HostCall { workdir, store: &[], surroundings: &surroundings, exact: false };
-    let (setting, warnings) = HostSetting::gather(toolbox.open.probes(), &side, &call).await;
-    around.warnings.extend(warnings);
-    setting
+/// How a command that may run is run.
+pub(super) struct Way<'a> {
+    /// That it may.
+    pub(super) cleared: Cleared,
+    /// What was bound: that is what runs, looked at again by whoever starts it.
+    pub(super) binding: Option<&'a Binding>,
+    /// Nobody waits for it.
+    pub(super) detached: bool,
 }
 
-fn permit(
+/// All of it is listed: it runs as it was matched.
+async fn listed(case: &ask::Case<'_>, cleared: Cleared, around: &mut Around) -> Result<Started, ToolError> {
+    let ask::Case { toolbox, job, decided, fixed, look } = case;
+    if cleared.launch() == Launch::AsWritten {
+        let way = Way { cleared, binding: None, detached: false };
+        return begin(toolbox, job, decided, fixed, way, around).await;
+    }
+    let refused = |reason: &str, around: &Around| {
+        Ok(Started::Not(shape::denied(job, &fixed.cwd, None, reason, around)))
+    };
+    let pinned = match look::pinned(look, fixed).await? {
+        Some(Ok(binding)) => binding,
+        Some(Err(error)) => return refused(&error.to_string(), around),
+        None => return refused("allowlist-miss", around),
+    };
+    if store::read(&job.gathered.state).revision() != job.gathered.document.revision()
+        && let Err(reason) = ask::unchanged(toolbox, job, decided).await
+    {
+        return refused(&reason, around);
+    }
+    for grant in look.grants() {
+        if let Err(error) = toolbox.desk.use_grant(grant) {
+            return refused(&error.report().message, around);
+        }
+    }
+    let way = Way { cleared, binding: Some(&pinned), detached: false };
+    let started = begin(toolbox, job, decided, fixed, way, around).await?;
+    if matches!(started, Started::Session(_)) {
+        look::touch(toolbox, job, look.uses());
+    }
+    Ok(started)
+}
+
+/// Starts a command that may run, with its caller waiting.
+async fn begin(
+    toolbox: &Toolbox,
     job: &Job<'_>,
     decided: &Decided,
-    cwd: &str,
-    env: Vec<(String, String)>,
-) -> Result<HostPermit, HostDenied> {
+    fixed: &Fixed,
+    way: Way<'_>,
+    around: &mut Around,
+) -> Result<Started, ToolError> {
+    preflight(job, decided, fixed, way.cleared.ground())?;
+    match go(toolbox, job, fixed, way, around).await {
+        Ok(id) => Ok(Started::Session(id)),
+        Err(failure) if failure.0.code == MOVED.0 => {
+            Ok(Started::Not(not_executed(&ToolError::of(failure.0), &fixed.cwd)))
+        }
+        Err(failure) => Err(ToolError::of(failure.0)),
+    }
+}
+
+/// Scripts that would fail half-way: looked at after the decision, where there was one to take (spec `exec.md` §13.1).
+pub(super) fn preflight(
+    job: &Job<'_>,
+    decided: &Decided,
+    fixed: &Fixed,
+    ground: &Ground,
+) -> Result<(), ToolError> {
+    let open = (decided.policy.security, decided.policy.ask) == (Security::Full, Ask::Off);
+    if open || *ground == Ground::ElevatedFull {
+        return Ok(());
+    }
+    guards::preflight(&job.params.command, fixed.held.path(), None)
+}
+
+/// Makes the permit and starts the command.
+pub(super) async fn go(
+    toolbox: &Toolbox,
+    job: &Job<'_>,
+    fixed: &Fixed,
+    way: Way<'_>,
+    around: &mut Around,
+) -> Result<SessionId, Failure> {
+    let exact = way.cleared.launch() != Launch::AsWritten;
+    let setting = launch::setting(toolbox, job, fixed.held.path(), exact, around).await;
     let command = HostCommand {
         command: Command::Shell(job.params.command.clone()),
         host: Target::Gateway,
-        workdir: cwd.to_owned(),
-        env,
+        workdir: fixed.cwd.clone(),
+        env: fixed.env.clone(),
         session: job.gathered.subject.session.as_str().to_owned(),
         agent: job.gathered.subject.agent.to_string(),
     };
-    // Whether a command carries code in an argument is not looked for yet: each may.
-    host::permit(command, &decided.standing(job.gathered.exec.strict_inline_eval))
+    let permit = way.cleared.permit(command, way.binding).ok_or_else(|| Failure::from(ExecError::Aborted))?;
+    launch::run(toolbox, job, fixed, &permit, &setting, way.detached).await
 }
 
-fn refused(job: &Job<'_>, denied: &HostDenied, cwd: &str, around: &Around) -> Result<Started, ToolError> {
-    match denied {
-        HostDenied::Person { .. } if job.context.cron => Err(ExecError::CannotWait(denied.clone()).into()),
-        HostDenied::Person { .. } => {
-            let command = &job.params.command;
-            let host = Target::Gateway;
-            Ok(Started::Not(unavailable(denied, host, command, cwd, job.context, &around.warnings)))
-        }
-        _ => Err(ExecError::Host(denied.clone()).into()),
+/// Nobody can be asked: what is thrown, or the result that says so.
+pub(super) fn nobody(
+    job: &Job<'_>,
+    refused: HostDenied,
+    cwd: &str,
+    around: &Around,
+) -> Result<Started, ToolError> {
+    if job.context.cron {
+        return Err(ExecError::CannotWait(refused).into());
     }
-}
-
-/// Leaving isolation leaves a trace.
-fn log(job: &Job<'_>, permit: &HostPermit) {
-    let command = shorten::middle(&crate::shown::one_line(&job.params.command), LOGGED);
-    let session = job.gathered.subject.session.as_str();
-    match permit.ground() {
-        Ground::ElevatedFull => {
-            tracing::info!(target: "exec/elevated", session, permit = permit.digest(), %command, "full");
-        }
-        Ground::Written(key) => {
-            tracing::info!(target: "exec/host", session, permit = permit.digest(), %key, %command, "run");
-        }
-        ground => {
-            tracing::info!(target: "exec/host", session, permit = permit.digest(), ?ground, %command, "run");
-        }
-    }
+    let command = &job.params.command;
+    let warnings = &around.warnings;
+    let result = shape::unavailable(&refused, Target::Gateway, command, cwd, job.context, warnings);
+    Ok(Started::Not(result))
 }

@@ -4,11 +4,11 @@
 use super::error::{Closed, ExecError};
 use super::params::Params;
 use crate::approvals::denied::{Scene, Why};
-use crate::approvals::document::{Document, Standing as DocumentStanding};
 use crate::approvals::host::{self, HostDenied, Standing};
 use crate::approvals::policy::{
-    Call, Effective, Host, Layers, ModePolicy, Origin, Requested, RouteError, Routing, Target, effective,
+    Call, Effective, Layers, ModePolicy, Origin, Requested, RouteError, Routing, Target, effective,
 };
+use crate::approvals::store::Local;
 use crate::config::exec::ExecHost;
 use crate::config::{Config, Subject};
 use crate::policy::elevated::{Levels, Requester, failing};
@@ -29,10 +29,8 @@ pub(super) struct Known<'a> {
     pub(super) inline: Option<Level>,
     /// The session has a sandbox.
     pub(super) sandboxed: bool,
-    /// The machine's approvals document, and its name.
-    pub(super) document: (&'a str, &'a Document),
-    /// Why that document holds.
-    pub(super) standing: &'a DocumentStanding,
+    /// The machine's approvals documents.
+    pub(super) local: &'a Local,
     /// The sender.
     pub(super) sender: Option<&'a Sender>,
     /// The surroundings of the call.
@@ -54,19 +52,24 @@ pub(super) struct Decided {
     pub(super) policy: ModePolicy,
     /// The node that is meant.
     pub(super) node: Option<String>,
+    /// Code in an argument needs a person.
+    pub(super) strict_inline: bool,
+    /// The document has entries that deny.
+    pub(super) denies: bool,
     /// What a refusal needs to be told.
     pub(super) scene: Scene,
 }
 
 impl Decided {
     /// As a host's decision takes it.
-    pub(super) fn standing(&self, inline_eval: bool) -> Standing<'_> {
+    pub(super) fn standing(&self) -> Standing<'_> {
         Standing {
             requested: &self.requested,
             effective: &self.effective,
             policy: self.policy,
             elevated: self.level,
-            inline_eval,
+            strict_inline: self.strict_inline,
+            denies: self.denies,
             scene: &self.scene,
         }
     }
@@ -74,6 +77,19 @@ impl Decided {
 
 /// Steps 2 to 7 of §1.3.
 pub(super) fn decide(known: &Known<'_>, params: &Params) -> Result<Decided, ExecError> {
+    let (decided, missing) = weigh(known, params)?;
+    denied(&decided)?;
+    if let Some(error) = missing {
+        return Err(ExecError::Route { error, requested: params.host()?, sandbox: false });
+    }
+    if params.command.trim().is_empty() {
+        return Err(ExecError::NoCommand);
+    }
+    Ok(decided)
+}
+
+/// Where it goes and what holds there, before that refuses anything; and what is missing there.
+pub(super) fn weigh(known: &Known<'_>, params: &Params) -> Result<(Decided, Option<RouteError>), ExecError> {
     let level = elevated(known, params.elevated)?;
     let named = params.host()?;
     let layer = known.chosen.layer();
@@ -91,15 +107,7 @@ pub(super) fn decide(known: &Known<'_>, params: &Params) -> Result<Decided, Exec
         Err(error @ RouteError::NoSandbox) => (Target::Sandbox, Some(error)),
         Err(error) => return Err(ExecError::Route { error, requested: named, sandbox: routing.sandbox }),
     };
-    let decided = hold(known, params, &layers, target, level, routing.configured);
-    denied(&decided)?;
-    if let Some(error) = missing {
-        return Err(ExecError::Route { error, requested: named, sandbox: false });
-    }
-    if params.command.trim().is_empty() {
-        return Err(ExecError::NoCommand);
-    }
-    Ok(decided)
+    Ok((hold(known, params, &layers, target, level, routing.configured), missing))
 }
 
 /// A scheduled run that an operator sent to a host stays there: its call names none (§2.1).
@@ -118,16 +126,25 @@ fn hold(
 ) -> Decided {
     let sandboxed = target == Target::Sandbox;
     let requested = Requested::of(layers, sandboxed);
-    let (locator, document) = known.document;
-    let hosts = [Host { locator, rules: document.rules(Some(&known.subject.agent)) }];
+    let hosts = known.local.hosts(Some(&known.subject.agent));
     let effective = effective(&requested, if sandboxed { &[] } else { &hosts });
     let origin = if known.context.channel.is_some() { Origin::Channel } else { Origin::Local };
     let ask = params.ask().filter(|_| !pinned(known.context, configured));
     let policy = Call { security: None, ask, origin }.tighten(effective.policy());
-    let bound = known.config.exec(&known.subject.agent).node;
+    let exec = known.config.exec(&known.subject.agent);
     let node = params.node.clone().map(|node| node.trim().to_owned()).filter(|node| !node.is_empty());
-    let node = node.or_else(|| known.chosen.node.clone()).or(bound);
-    Decided { target, level, requested, effective, policy, node, scene: scene(known) }
+    let node = node.or_else(|| known.chosen.node.clone()).or(exec.node);
+    Decided {
+        target,
+        level,
+        requested,
+        effective,
+        policy,
+        node,
+        strict_inline: exec.strict_inline_eval,
+        denies: hosts.iter().any(|host| !host.rules.denylist.is_empty()),
+        scene: scene(known),
+    }
 }
 
 fn scene(known: &Known<'_>) -> Scene {
@@ -138,7 +155,7 @@ fn scene(known: &Known<'_>) -> Scene {
         session: known.subject.session.as_str().to_owned(),
         message: known.context.exec.clone(),
         sandboxed: known.sandboxed,
-        document: known.standing.clone(),
+        document: known.local.held.standing.clone(),
         inline_key: inline.map_or_else(|| "tools.exec.strictInlineEval".to_owned(), |set| set.key.clone()),
     }
 }
@@ -146,7 +163,7 @@ fn scene(known: &Known<'_>) -> Scene {
 /// Step 5. In a sandbox only a denial that somebody wrote counts: there the built-in one refuses nothing.
 fn denied(decided: &Decided) -> Result<(), ExecError> {
     if decided.target != Target::Sandbox {
-        return host::open(decided.target, &decided.standing(false)).map_err(ExecError::Host);
+        return host::open(decided.target, &decided.standing()).map_err(ExecError::Host);
     }
     let written = decided.requested.explicit;
     if written && decided.policy.security == crate::config::exec::Security::Deny {

@@ -3,7 +3,6 @@
 
 use super::decide::Known;
 use super::error::ExecError;
-use crate::approvals::document::Document;
 use crate::approvals::store::{self, Local};
 use crate::client::SandboxOptions;
 use crate::config::exec::ExecEnv;
@@ -37,9 +36,30 @@ pub(super) struct Gathered {
     pub(super) process: bool,
     chosen: Overrides,
     inline: Option<Level>,
-    document: Local,
-    locator: String,
+    pub(super) document: Local,
     sender: Option<Sender>,
+}
+
+/// The files that decide.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    /// The state directory.
+    pub(super) state: StateDir,
+    /// The configuration.
+    pub(super) config: Config,
+    /// What its paths are relative to.
+    pub(super) places: Places,
+    /// The machine's approvals document.
+    pub(super) document: Local,
+}
+
+impl Files {
+    /// Reads them.
+    pub(super) fn read(base: &SandboxOptions) -> Result<Self, Failure> {
+        let (state, config, places) = base.configuration()?;
+        let document = store::read(&state);
+        Ok(Self { state, config, places, document })
+    }
 }
 
 impl Gathered {
@@ -49,25 +69,33 @@ impl Gathered {
         context: &Context,
         tool: &'static str,
     ) -> Result<Self, Failure> {
-        let (state, config, places) = base.configuration()?;
+        Self::of(Files::read(base)?, &|name| base.variable(name), context, tool)
+    }
+
+    /// The same of files that were read. `var`: the gateway's environment.
+    pub(super) fn of(
+        files: Files,
+        var: &dyn Fn(&str) -> Option<String>,
+        context: &Context,
+        tool: &'static str,
+    ) -> Result<Self, Failure> {
+        let Files { state, config, places, document } = files;
         let stamp =
             Stamp::new(context.sandbox_required, context.creator.as_deref(), context.sandbox_opted_out);
         let subject = config.subject(context.agent.as_deref(), context.session.as_deref())?.stamped(stamp);
         let sandbox = config.sandbox_of(&subject, &places)?;
         let sandboxed = sandbox.mode.decide(subject.is_main, &subject.stamp);
-        let env = ExecEnv::read(&|name| base.variable(name));
+        let env = ExecEnv::read(var);
         let exec = config.exec_in(&subject.agent, &env);
         let sender = sender(context);
         let tools = policy(&config, &subject, sandboxed, sender.as_ref(), context);
         callable(&tools, context, tool)?;
         let chosen = chosen::of(&state, &subject.session)?.changed(&in_message(context)?);
-        let document = store::read(&state);
-        if let Some(problem) = document.held.standing.problem() {
+        for problem in document.problems() {
             tracing::warn!(target: "approvals", %problem, "the approvals document is not current");
         }
         Ok(Self {
             process: has(&tools, context, "process"),
-            locator: document.path.display().to_string(),
             inline: level(context)?,
             state,
             config,
@@ -91,15 +119,10 @@ impl Gathered {
             chosen: &self.chosen,
             inline: self.inline,
             sandboxed: self.sandboxed,
-            document: (&self.locator, self.document_of()),
-            standing: &self.document.held.standing,
+            local: &self.document,
             sender: self.sender.as_ref(),
             context,
         }
-    }
-
-    fn document_of(&self) -> &Document {
-        &self.document.held.document
     }
 }
 

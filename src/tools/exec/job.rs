@@ -1,5 +1,6 @@
 //! What a call starts: the record of its session, the options of its command. Pure.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::gather::Gathered;
@@ -16,9 +17,9 @@ pub(super) const TERMINAL: (u16, u16) = (30, 120);
 const LEASE: Duration = Duration::from_secs(30);
 
 /// A command that is about to start.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Job<'a> {
-    pub(super) gathered: &'a Gathered,
+    pub(super) gathered: &'a Arc<Gathered>,
     pub(super) params: &'a Params,
     pub(super) context: &'a Context,
     /// The call's name in the table, where it has one.
@@ -27,6 +28,8 @@ pub(super) struct Job<'a> {
     pub(super) tty: Option<(u16, u16)>,
     /// It goes on in the background at once.
     pub(super) background: bool,
+    /// The approval under which it runs.
+    pub(super) approval: Option<String>,
 }
 
 impl Job<'_> {
@@ -72,7 +75,8 @@ impl Job<'_> {
                 account: context.account.clone(),
                 thread: context.thread.clone(),
             },
-            approval: None,
+            approval: self.approval.clone(),
+            running_notice_ms: gathered.exec.running_notice_ms,
             max_aggregate: gathered.env.aggregate_cap(),
             max_pending: gathered.env.pending_cap(),
         }

@@ -9,24 +9,39 @@
 //! | `job` | the record of its session, the options of its command; pure |
 //! | `open` | sandboxes that are open |
 //! | `inside`, `beside` | started in the sandbox, on the gateway's host |
+//! | `look`, `lists` | what a host command runs, what covers it |
+//! | `ask`, `reviewing` | somebody is asked about a host command |
+//! | `later` | one that waits after its call has returned |
+//! | `launch` | a permitted host command is started |
+//! | [`waiting`] | what host commands share |
 //! | `wait` | the caller waits |
 //! | `shape` | results; pure |
+//! | [`explain`] | what a call would come to, and why |
 //! | [`error`] | what is thrown |
 //!
 //! The order of checks is the specification's: the first that fails decides the error.
 
+mod ask;
 mod beside;
 mod decide;
 pub mod error;
+pub mod explain;
 mod gather;
 mod guards;
 mod inside;
 mod job;
+mod later;
+mod launch;
+mod lists;
+mod look;
 mod open;
 pub mod params;
+mod reviewing;
 mod shape;
 mod wait;
+pub mod waiting;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -47,6 +62,7 @@ use crate::process::record::{SessionId, View};
 use crate::runner::{Asked, StartFailure};
 
 pub use open::OpenSandboxes;
+pub use waiting::Waiting;
 
 /// What became of a start.
 #[derive(Debug)]
@@ -69,7 +85,7 @@ pub async fn call(
     partial: Option<mpsc::Sender<ToolResult>>,
     cancel: CancellationToken,
 ) -> Result<ToolResult, ToolError> {
-    let gathered = gather(toolbox, context, "exec").await?;
+    let gathered = Arc::new(gather(toolbox, context, "exec").await?);
     let params = params::read(params)?;
     let run = Run { toolbox, gathered: &gathered, params: &params, context, partial, cancel };
     Box::pin(run.run()).await
@@ -98,7 +114,7 @@ async fn gather(toolbox: &Toolbox, context: &Context, tool: &'static str) -> Res
 /// One call.
 struct Run<'a> {
     toolbox: &'a Toolbox,
-    gathered: &'a Gathered,
+    gathered: &'a Arc<Gathered>,
     params: &'a Params,
     context: &'a Context,
     partial: Option<mpsc::Sender<ToolResult>>,
@@ -116,6 +132,10 @@ impl Run<'_> {
             // Of two calls with one id the second finds what the first has begun.
             let turn = self.toolbox.open.turn(&call).await;
             let Some(id) = self.toolbox.sessions.by_call(&call) else {
+                // It waits for a person, or was denied.
+                if let Some(result) = self.toolbox.waiting.known(&call) {
+                    return Ok(result);
+                }
                 let started = self.start(&mut around, Some(call)).await?;
                 drop(turn);
                 return self.answer(started, &around).await;
@@ -183,6 +203,7 @@ impl Run<'_> {
             call,
             tty: terminal.then_some(job::TERMINAL),
             background: self.in_background(),
+            approval: None,
         };
         guards::control(&self.params.command)?;
         if decided.level != Level::Off {
@@ -192,7 +213,10 @@ impl Run<'_> {
         }
         match decided.target {
             Target::Sandbox => inside::start(self.toolbox, &job, around).await,
-            Target::Gateway => beside::start(self.toolbox, &job, &decided, around).await,
+            Target::Gateway => {
+                let caller = beside::Caller { partial: self.partial.as_ref(), cancel: &self.cancel };
+                beside::start(self.toolbox, &job, &decided, around, caller).await
+            }
             Target::Node => Err(node(&job, &decided)),
         }
     }

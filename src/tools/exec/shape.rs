@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::approvals::host::HostDenied;
+use super::job::Job;
+use crate::approvals::desk::Ticket;
+use crate::approvals::host::{Asking, HostDenied};
 use crate::approvals::policy::Target;
 use crate::error::{Diagnose, Report};
 use crate::process::ending::Ending;
@@ -27,6 +29,8 @@ pub(super) struct Around {
     pub(super) image: String,
     /// Why the command did not go over init, where it did not.
     pub(super) detour: Option<String>,
+    /// What the reviewer said, where it looked.
+    pub(super) reviews: Option<&'static str>,
 }
 
 impl Around {
@@ -73,6 +77,9 @@ impl Around {
         details.insert("host".to_owned(), json!(begin.host));
         if let Some(detour) = &self.detour {
             details.insert("transportReason".to_owned(), json!(detour));
+        }
+        if let Some(outcome) = self.reviews {
+            details.insert("approvalReviewOutcome".to_owned(), json!(outcome));
         }
         if let Some(lost) = &end.lost {
             details.insert("lost".to_owned(), json!(lost));
@@ -183,6 +190,91 @@ pub(super) fn unavailable(
         "nodeId": null,
         "warningText": warnings.join("\n"),
         "report": report,
+    });
+    ToolResult::new(text, details)
+}
+
+/// A denial in one line, as the spec words it (spec `approvals.md` 9.47).
+pub(super) fn denial(id: Option<&str>, reason: &str, command: &str) -> String {
+    let id = id.map(|id| format!("id={id}, ")).unwrap_or_default();
+    format!("Exec denied (gateway {id}{reason}): {command}")
+}
+
+/// A command that was denied: nothing of it ran.
+pub(super) fn denied(
+    job: &Job<'_>,
+    cwd: &str,
+    id: Option<&str>,
+    reason: &str,
+    around: &Around,
+) -> ToolResult {
+    let text = denial(id, reason, &job.params.command);
+    let mut details = refused(&text, cwd, reason.contains("timeout"));
+    details.insert("reason".to_owned(), json!(reason));
+    details.insert("approvalId".to_owned(), json!(id));
+    details.insert("warningText".to_owned(), json!(around.warnings.join("\n")));
+    ToolResult::new(text, Value::Object(details))
+}
+
+/// The reviewer said no (spec `approvals.md` 13.13).
+pub(super) fn review_denied(job: &Job<'_>, cwd: &str, rationale: &str, around: &Around) -> ToolResult {
+    let reason = format!("auto-review-denied: {}", crate::shown::one_line(rationale));
+    let text = format!(
+        "{}\nThe reviewer saw a safer way. Choose one that is really safer, or ask the user; do not reword the same \
+         command to get it past the reviewer.",
+        denial(None, &reason, &job.params.command)
+    );
+    let mut details = refused(&text, cwd, false);
+    details.insert("failureKind".to_owned(), json!("auto-review-denied"));
+    details.insert("approvalReviewOutcome".to_owned(), json!("denied"));
+    details.insert("reason".to_owned(), json!(rationale));
+    details.insert("warningText".to_owned(), json!(around.warnings.join("\n")));
+    ToolResult::new(text, Value::Object(details))
+}
+
+fn refused(text: &str, cwd: &str, timed_out: bool) -> Map<String, Value> {
+    object(json!({
+        "status": "failed",
+        "exitCode": null,
+        "exitSignal": null,
+        "durationMs": 0,
+        "aggregated": text,
+        "timedOut": timed_out,
+        "cwd": cwd,
+        "host": Target::Gateway,
+    }))
+}
+
+/// A person is asked (spec `approvals.md` 9.45): nothing has started.
+pub(super) fn pending(
+    job: &Job<'_>,
+    cwd: &str,
+    asking: &Asking,
+    ticket: &Ticket,
+    around: &Around,
+) -> ToolResult {
+    let warnings: Vec<&str> = asking.warnings().iter().chain(&around.warnings).map(String::as_str).collect();
+    let id = &ticket.id;
+    let offered: Vec<&str> = asking.offered().iter().map(|decision| decision.word()).collect();
+    let text = format!(
+        "A person has to approve this command ({}); nothing was started. Approval id {id}, decisions: {}. The answer \
+         comes by itself: do not call it again.\nTo answer: creel approvals approve {id} | creel approvals deny {id}",
+        asking.reason().code(),
+        offered.join(", ")
+    );
+    let text = if warnings.is_empty() { text } else { format!("{}\n\n{text}", warnings.join("\n")) };
+    let details = json!({
+        "status": "approval-pending",
+        "approvalId": id,
+        "approvalSlug": id.chars().take(8).collect::<String>(),
+        "expiresAtMs": ticket.expires_at_ms,
+        "allowedDecisions": asking.offered(),
+        "host": Target::Gateway,
+        "command": job.params.command,
+        "cwd": cwd,
+        "nodeId": null,
+        "warningText": warnings.join("\n"),
+        "reason": asking.reason().code(),
     });
     ToolResult::new(text, details)
 }

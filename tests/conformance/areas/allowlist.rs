@@ -1,15 +1,27 @@
-//! `allowlist.json`: shell text. Judged so far: whether a text can be analysed, the words of its commands, and the guard of
-//! control commands.
+//! `allowlist.json`: shell text judged by an allowlist, safe bins and skills. Every part of the verdict is compared: whether the
+//! text can be analysed, the words of its commands, what covers each of them, whether all are covered and for good, what
+//! "always" would remember, whether it runs unasked, code in arguments, and the guard of control commands.
 
-use creel::shell::analyse::{self, Group, Obstacle, Runs};
+use std::cell::OnceCell;
+use std::path::Path;
+
+use creel::approvals::allowlist::Allowlist as Entries;
+use creel::approvals::assess::{Assessed, By, Part, Rules, assess};
+use creel::approvals::programs::{HostPrograms, Program};
+use creel::approvals::safe_bins::SafeBins;
+use creel::shell::analyse::{Group, Obstacle, Runs};
 use creel::shell::guard::{self, GuardError, GuardFacts};
 use serde_json::{Value, json};
 
+use super::approvals::{entries, programs, settings, skills};
+use super::fixture::Fixture;
 use crate::harness::{Area, Case, Difference, Direction, Facet, Judgement, Rule};
 
 /// The area.
 #[derive(Debug, Default)]
-pub(crate) struct Allowlist;
+pub(crate) struct Allowlist {
+    fixture: OnceCell<Fixture>,
+}
 
 impl Area for Allowlist {
     fn name(&self) -> &'static str {
@@ -17,45 +29,136 @@ impl Area for Allowlist {
     }
 
     fn judge(&self, case: &Case<'_>) -> Judgement {
-        let root = "/vectors";
-        let text = |value: &Value| value.as_str().unwrap_or_default().replace("${ROOT}", root);
-        let command = text(&case.input["command"]);
-        let said = analyse::analyse(&command);
-        let mut facets = Vec::new();
-        let mut differ = |part: &str, upstream: Value, creel: Value, kind| {
-            if upstream != creel {
-                facets.push(Facet { part: part.to_owned(), upstream, creel, kind });
-            }
-        };
-        let upstream = case.expect["analysisOk"].as_bool().unwrap_or_default();
-        let kind = if upstream { Difference::Stricter } else { Difference::Looser };
-        let creel = match &said {
-            Ok(_) => json!(true),
-            Err(refused) => json!(format!("{:?}", refused.obstacle)),
-        };
-        if upstream != said.is_ok() {
-            differ("analysisOk", json!(upstream), creel, kind);
-        }
-        if let (true, Ok(groups)) = (upstream, &said) {
-            let segments = case.expect["segments"].as_array().map_or(&[][..], Vec::as_slice);
-            let theirs: Vec<Vec<String>> = segments
-                .iter()
-                .map(|segment| segment["argv"].as_array().into_iter().flatten().map(text).collect())
-                .collect();
-            differ("argv", json!(theirs), json!(words(groups)), Difference::Other);
-        }
-        let guarded = match guard::check(&command, &GuardFacts::default()) {
+        let fixture = self.fixture.get_or_init(|| Fixture::new(case.file));
+        let (input, expect) = (fixture.fill(case.input), fixture.fill(case.expect));
+        let assessed = assessed(&input, fixture.root());
+        let mut facets = Facets::default();
+        compare(&assessed, &expect, &mut facets);
+        let command = input["command"].as_str().unwrap_or_default();
+        let guarded = match guard::check(command, &GuardFacts::default()) {
             Err(GuardError::Approve) => json!("approve"),
             Err(GuardError::ChannelLogin { .. }) => json!("channel-login"),
             _ => Value::Null,
         };
-        let kind = if guarded.is_null() { Difference::Looser } else { Difference::Stricter };
-        differ("controlGuard", case.expect["controlGuard"].clone(), guarded, kind);
-        Judgement::Facets(facets)
+        facets.refusal("controlGuard", expect["controlGuard"].clone(), guarded);
+        Judgement::Facets(facets.list)
     }
 
     fn rules(&self) -> &'static [Rule] {
         RULES
+    }
+}
+
+/// creel's verdict. The system's programs are those of the recording: `usr/bin` of the tree.
+fn assessed(input: &Value, root: &Path) -> Assessed {
+    let lookup: HostPrograms = programs(input, root);
+    let entries = entries(&input["allowlist"]);
+    let allow = Entries::compile(&entries.iter().collect::<Vec<_>>(), &lookup);
+    let safe = SafeBins::new(&settings(input), &lookup).with_system(&[&root.join("usr/bin")]);
+    let skills: Vec<Program> = skills(input, &lookup);
+    let rules =
+        Rules { allow: &allow, deny: &Entries::default(), safe: &safe, skills: &skills, strict_inline: true };
+    let text = input["command"].as_str().unwrap_or_default();
+    assess(text, Path::new(input["cwd"].as_str().unwrap_or_default()), &rules, &lookup)
+}
+
+/// Differences, each with its direction.
+#[derive(Default)]
+struct Facets {
+    list: Vec<Facet>,
+}
+
+impl Facets {
+    fn add(&mut self, part: &str, upstream: Value, creel: Value, kind: Difference) {
+        if upstream != creel {
+            self.list.push(Facet { part: part.to_owned(), upstream, creel, kind });
+        }
+    }
+
+    /// `true` is the generous answer.
+    fn allowed(&mut self, part: &str, upstream: bool, creel: bool) {
+        let kind = if upstream { Difference::Stricter } else { Difference::Looser };
+        self.add(part, json!(upstream), json!(creel), kind);
+    }
+
+    /// Anything but nothing is a refusal.
+    fn refusal(&mut self, part: &str, upstream: Value, creel: Value) {
+        let kind = if creel.is_null() { Difference::Looser } else { Difference::Stricter };
+        self.add(part, upstream, creel, kind);
+    }
+}
+
+fn compare(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
+    let flag = |name: &str| expect[name].as_bool().unwrap_or_default();
+    let upstream = flag("analysisOk");
+    let kind = if upstream { Difference::Stricter } else { Difference::Looser };
+    let said = match &assessed.analysis {
+        Ok(_) => json!(true),
+        Err(refused) => json!(format!("{:?}", refused.obstacle)),
+    };
+    if upstream != assessed.analysis.is_ok() {
+        facets.add("analysisOk", json!(upstream), said, kind);
+    }
+    if flag("satisfied") != assessed.satisfied {
+        let kind = if assessed.satisfied { Difference::Looser } else { Difference::Stricter };
+        facets.add("satisfied", json!(flag("satisfied")), json!(gaps(assessed)), kind);
+    }
+    if expect.get("durable").is_some() {
+        facets.allowed("durable", flag("durable"), assessed.durable);
+    }
+    if upstream && assessed.analysis.is_ok() {
+        facets.refusal("inlineEval", expect["inlineEval"].clone(), json!(assessed.inline));
+        segments(assessed, expect, facets);
+    }
+}
+
+/// The words of each command and, where both say the same of the whole, what covers each.
+fn segments(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
+    let listed = expect["segments"].as_array().map_or(&[][..], Vec::as_slice);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let theirs: Vec<Vec<String>> = listed
+        .iter()
+        .map(|segment| segment["argv"].as_array().into_iter().flatten().map(text).collect())
+        .collect();
+    let groups = assessed.analysis.as_deref().unwrap_or_default();
+    facets.add("argv", json!(theirs), json!(words(groups)), Difference::Other);
+    if listed.len() != assessed.parts.len() || expect["satisfied"] != json!(assessed.satisfied) {
+        return;
+    }
+    for (segment, part) in listed.iter().zip(&assessed.parts) {
+        let (by, entry) = covered(part);
+        let kind = match (segment["by"].is_null(), by.is_null()) {
+            (false, true) => Difference::Stricter,
+            (true, false) => Difference::Looser,
+            _ => Difference::Other,
+        };
+        let upstream = json!([segment["by"], segment.get("entry").unwrap_or(&Value::Null)]);
+        facets.add("by", upstream, json!([by, entry]), kind);
+        let creel = part.program.as_ref().map(|program| json!([program.invoked, program.real]));
+        let upstream = json!([segment["exec"]["path"], segment["exec"]["realPath"]]);
+        if let Some(creel) = creel.filter(|_| upstream != json!([null, null])) {
+            facets.add("exec", upstream, creel, Difference::Other);
+        }
+    }
+}
+
+/// What is in the way of each command, and of the text as a whole.
+fn gaps(assessed: &Assessed) -> Vec<String> {
+    let whole = assessed.analysis.as_ref().err().map(|refused| format!("{:?}", refused.obstacle));
+    let of = |part: &Part| match &part.by {
+        By::Nothing(gap) => Some(format!("{gap:?}")),
+        _ => None,
+    };
+    whole.into_iter().chain(assessed.parts.iter().filter_map(of)).collect()
+}
+
+fn covered(part: &Part) -> (Value, Value) {
+    match part.by {
+        By::Entry(at) => (json!("allowlist"), json!(at)),
+        By::SafeBin => (json!("safeBins"), Value::Null),
+        By::Builtin => (json!("safeBuiltins"), Value::Null),
+        By::Skill => (json!("skills"), Value::Null),
+        By::Nothing(_) => (Value::Null, Value::Null),
     }
 }
 

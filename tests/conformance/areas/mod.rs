@@ -1,6 +1,7 @@
 //! One file per area of the vectors.
 
 mod allowlist;
+mod approvals;
 mod binds;
 mod container_args;
 mod explain;
@@ -17,7 +18,7 @@ use super::harness::Area;
 /// Every area that creel answers so far; files of other areas are listed as not yet covered.
 pub(crate) fn all() -> Vec<Box<dyn Area>> {
     vec![
-        Box::new(allowlist::Allowlist),
+        Box::new(allowlist::Allowlist::default()),
         Box::new(binds::Binds::default()),
         Box::new(container_args::ContainerArgs::default()),
         Box::new(explain::Explain),

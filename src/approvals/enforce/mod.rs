@@ -1,6 +1,15 @@
 //! The command as it is run once it may (design §1 "what runs on a host"; spec `approvals.md` §5.8). One literal simple command
 //! becomes an argument list; anything else keeps its shape, its command words rewritten to the absolute invoked paths,
 //! wrappers kept. Pure.
+//!
+//! What the shell itself obeys is left as it is, redirections and the quotes of other words too. One thing is added: a relative
+//! directory behind `cd` begins with `./`, so that CDPATH cannot make another one of it.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `pins` | which words become which paths |
+
+mod pins;
 
 use super::assess::Assessed;
 use super::permit::Command;
@@ -38,7 +47,19 @@ pub enum Unpinnable {
 }
 
 /// Pins a command. `expansions`: patterns in arguments are kept, as after a person has seen them (5.35).
+///
+/// # Errors
+///
+/// Where what runs could be something else than what was matched.
 pub fn enforce(assessed: &Assessed, expansions: bool) -> Result<Enforced, Unpinnable> {
-    let _ = (assessed, expansions);
-    todo!()
+    let groups = assessed.analysis.as_deref().map_err(|_| Unpinnable::Unread)?;
+    let mut pins = pins::Pins::new(&assessed.parts, expansions);
+    if let Some((command, arg0)) = pins.words(&assessed.text, groups)? {
+        return Ok(Enforced { command, arg0, programs: pins.programs });
+    }
+    let text = pins.text(&assessed.text, groups, 0)?;
+    Ok(Enforced { command: Command::Shell(text), arg0: None, programs: pins.programs })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::Common;
-use super::paint::Paint;
-use super::print;
+use crate::cli::Common;
+use crate::cli::paint::Paint;
+use crate::cli::print;
 use crate::client::Sandbox;
 use crate::config::{self, Config, Mode, Places};
 use crate::engine::Discovery;
@@ -17,7 +17,7 @@ use crate::state::StateDir;
 
 /// Whose sandbox.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Session key or name; by default the agent's main session.
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
@@ -27,7 +27,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure> {
+pub(super) async fn run(args: Args, common: &Common, json: bool) -> Result<(), Failure> {
     let var = |name: &str| std::env::var(name).ok();
     let state = StateDir::locate(var)?;
     let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);

@@ -1,0 +1,44 @@
+//! Texts of a question as surfaces show them. Pure.
+
+use super::{DeskError, Question};
+use crate::approvals::display::{MAX_OUT, show, visible};
+use crate::approvals::document::Entry;
+
+/// A command, complete, or a refusal. `redact`: the surface is not the operator's own terminal.
+pub(super) fn command(text: &str, redact: bool) -> Result<String, DeskError> {
+    if text.trim().is_empty() {
+        return Err(DeskError::Empty);
+    }
+    show(text, redact).map(|shown| shown.text).map_err(|_| DeskError::Display)
+}
+
+/// The words of a command. Together they are no longer than the command may be.
+pub(super) fn words(argv: &[String], redact: bool) -> Result<Vec<String>, DeskError> {
+    let shown = argv.iter().map(|word| show(word, redact).map(|shown| shown.text));
+    let shown = shown.collect::<Result<Vec<String>, _>>().map_err(|_| DeskError::Display)?;
+    let long = shown.iter().map(|word| word.chars().count()).sum::<usize>() > MAX_OUT;
+    if long { Err(DeskError::Display) } else { Ok(shown) }
+}
+
+/// What "always" would write, a line for each.
+pub(super) fn always(question: &Question) -> Vec<String> {
+    if let Some(operation) = &question.operation {
+        return vec![format!(
+            "a grant for scheduled runs of exactly this command in {}",
+            visible(&operation.cwd)
+        )];
+    }
+    question.entries.iter().map(entry).collect()
+}
+
+/// An entry for people.
+fn entry(entry: &Entry) -> String {
+    let pattern = visible(&entry.pattern);
+    match entry.arg_pattern.as_deref() {
+        None => format!("{pattern} with any arguments"),
+        Some(bound) if bound.starts_with("sha256:") => {
+            format!("{pattern} with these arguments, in this directory")
+        }
+        Some(arguments) => format!("{pattern} with arguments that match {}", visible(arguments)),
+    }
+}

@@ -1,0 +1,181 @@
+//! Questions that programs raise (spec `approvals.md` 9.07, 9.14): nothing runs here, whoever asks acts on the answer.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::connection::Reply;
+use super::methods::told;
+use crate::approvals::desk::{Desk, Question, Settled};
+use crate::approvals::policy::{Answer, Decision, Target};
+use crate::error::Report;
+use crate::keeper::error::Told;
+use crate::process::record::Delivery;
+
+/// What a program asks: a closed object, so that no restriction is believed to hold that is not understood.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(in crate::keeper) struct Raised {
+    id: Option<String>,
+    command: String,
+    command_argv: Option<Vec<String>>,
+    env: Option<BTreeMap<String, String>>,
+    cwd: Option<String>,
+    host: Option<String>,
+    warning_text: Option<String>,
+    unavailable_decisions: Vec<Decision>,
+    agent_id: Option<String>,
+    resolved_path: Option<String>,
+    session_key: Option<String>,
+    tool_call_id: Option<String>,
+    turn_source_channel: Option<String>,
+    turn_source_to: Option<String>,
+    turn_source_account_id: Option<String>,
+    turn_source_thread_id: Option<String>,
+    require_delivery_route: Option<bool>,
+    timeout_ms: Option<u64>,
+    two_phase: bool,
+}
+
+impl Raised {
+    /// As a question. Nothing of it can be remembered here: what runs elsewhere is written down there.
+    pub(in crate::keeper) fn question(self) -> Result<Question, Told> {
+        if self.host.as_deref().is_some_and(|host| host != "gateway") {
+            return Err(refusal(
+                "host",
+                "only questions about the gateway's host are taken",
+                "leave host out",
+            ));
+        }
+        if self.timeout_ms == Some(0) {
+            return Err(refusal("timeoutMs", "0 milliseconds are no time to answer in", "give at least 1"));
+        }
+        let digest = self.digest();
+        let offered = [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny];
+        let offered = offered.into_iter().filter(|decision| !self.unavailable_decisions.contains(decision));
+        Ok(Question {
+            offered: offered.collect(),
+            digest,
+            id: self.id,
+            command: self.command,
+            argv: self.command_argv,
+            cwd: self.cwd.unwrap_or_default(),
+            host: Some(Target::Gateway),
+            agent: self.agent_id.unwrap_or_else(|| "main".to_owned()),
+            session: self.session_key,
+            call: self.tool_call_id,
+            env_keys: self.env.unwrap_or_default().into_keys().collect(),
+            resolved_path: self.resolved_path,
+            reason: "external-request".to_owned(),
+            warnings: self.warning_text.into_iter().collect(),
+            delivery: Delivery {
+                channel: self.turn_source_channel,
+                to: self.turn_source_to,
+                account: self.turn_source_account_id,
+                thread: self.turn_source_thread_id,
+            },
+            timeout_ms: self.timeout_ms,
+            unattended: self.require_delivery_route == Some(true),
+            external: true,
+            ..Question::default()
+        })
+    }
+
+    fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let parts = (
+            &self.command,
+            &self.command_argv,
+            &self.env,
+            &self.cwd,
+            &self.resolved_path,
+            &self.unavailable_decisions,
+        );
+        hash.update(serde_json::to_vec(&parts).unwrap_or_default());
+        crate::state::hex(&hash.finalize())
+    }
+}
+
+fn refusal(key: &str, message: &str, fix: &str) -> Told {
+    let rule = Some(format!("built-in: approvals.request {key}"));
+    Report { code: "CRL-DESK-020", message: message.to_owned(), rule, fix: fix.to_owned() }.into()
+}
+
+/// Registers a question. With `twoPhase` that is all, else its end is waited for; taken back, it is cancelled.
+pub(super) async fn request(desk: &Desk, asked: Raised, reply: &Reply) -> Result<Value, Told> {
+    let two_phase = asked.two_phase;
+    let question = asked.question()?;
+    let ticket = told(desk.ask(&question))?;
+    if two_phase {
+        let record = told(desk.find(&ticket.id))?;
+        let route = if desk.reachable() { "approval-client" } else { "none" };
+        return Ok(json!({
+            "status": "accepted",
+            "id": ticket.id,
+            "deliveryRoute": route,
+            "createdAtMs": record.created_at_ms,
+            "expiresAtMs": ticket.expires_at_ms,
+        }));
+    }
+    let left = Left { desk, id: Some(&ticket.id) };
+    let answer = wait(desk, &ticket.id, reply).await;
+    left.answered();
+    answer
+}
+
+/// Waits for the end of a question; the exact id is needed (9.26).
+pub(super) async fn wait(desk: &Desk, id: &str, reply: &Reply) -> Result<Value, Told> {
+    let record = told(desk.find(id))?;
+    if record.id != id {
+        return told(Err(crate::approvals::desk::DeskError::Unknown(id.chars().take(128).collect())));
+    }
+    tokio::select! {
+        settled = desk.settled(id) => Ok(ended(id, &settled, record.created_at_ms, record.expires_at_ms)),
+        () = reply.cancelled.cancelled() => {
+            desk.cancel(id, "run-aborted");
+            Ok(json!({ "id": id, "decision": null, "terminalReason": "run-aborted" }))
+        }
+    }
+}
+
+/// The end of a question as programs are told; a decision is null where nobody decided (9.14).
+fn ended(id: &str, settled: &Settled, created: u64, expires: u64) -> Value {
+    json!({
+        "id": id,
+        "decision": decided(settled),
+        "terminalReason": settled.reason,
+        "createdAtMs": created,
+        "expiresAtMs": expires,
+    })
+}
+
+/// What was decided. What was no decision is a denial.
+pub(in crate::keeper) fn decided(settled: &Settled) -> Option<Decision> {
+    match settled.answer {
+        Answer::Decided(decision) => Some(decision),
+        Answer::Malformed => Some(Decision::Deny),
+        Answer::TimedOut | Answer::Unreachable => None,
+    }
+}
+
+/// Takes a question back when whoever asks is gone.
+struct Left<'a> {
+    desk: &'a Desk,
+    id: Option<&'a str>,
+}
+
+impl Left<'_> {
+    fn answered(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.desk.cancel(id, "run-aborted");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Every command that can be seen in a text, for rules that deny: also in one that is refused as a whole, and as guesses where
+//! it cannot be read. Whoever allows never looks here.
+
+use std::collections::HashMap;
+
+use crate::shell::lines::{self, UNKNOWN};
+
+/// Most words that are told in all.
+const MAX_WORDS: usize = 200_000;
+
+/// What can be seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Visible {
+    /// The words of each command, wrappers' inner commands and shells' texts among them; outer ones first. Parts of a word
+    /// that are not known are `\0`.
+    pub commands: Vec<Vec<String>>,
+    /// The name of a command is not known, or the text cannot be read: there may be others.
+    pub hidden: bool,
+    /// There is more than is looked at.
+    pub exceeded: bool,
+}
+
+/// Looks at a text.
+pub fn visible(text: &str) -> Visible {
+    let mut seen = Visible::default();
+    let mut left = MAX_WORDS;
+    let looked = lines::each(text, HashMap::new(), &mut |line| {
+        seen.hidden |= line.rough || line.argv.first().is_some_and(|word| word.contains(UNKNOWN));
+        // A guess may begin at each of its words.
+        let starts = if line.rough { line.argv.len() } else { 1 };
+        for words in (0..starts).filter_map(|at| line.argv.get(at..)) {
+            match left.checked_sub(words.len()) {
+                Some(rest) => left = rest,
+                None => {
+                    seen.exceeded = true;
+                    return;
+                }
+            }
+            seen.commands.push(words.to_vec());
+        }
+    });
+    seen.exceeded |= looked.is_err();
+    seen
+}
