@@ -1,6 +1,6 @@
 //! Grants as rows, and what is done with them: made with the answer that they come from, used at the start of a run.
 
-use rusqlite::{OptionalExtension as _, Transaction};
+use rusqlite::{Connection, OptionalExtension as _, Transaction};
 
 use super::grant::{Grant, Operation};
 use super::rows::{signed, unsigned};
@@ -26,15 +26,7 @@ impl Desk {
     /// The grants of an agent that still hold, the oldest first. Their entries are compiled behind the document's.
     pub fn grants(&self, agent: &str) -> Result<Vec<Grant>, DeskError> {
         let (agent, now) = (agent.to_owned(), now_ms());
-        let grants = self.store().run("read grants of", move |tx| {
-            let mut query = tx.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM grants WHERE agent = ?1 AND operation IS NULL AND revoked_ms IS NULL \
-                 ORDER BY created_ms, rowid"
-            ))?;
-            let rows = query.query_map([agent], read)?;
-            rows.filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Grant>>>()
-        })?;
-        Ok(grants.into_iter().filter(|grant| grant.over(now).is_none()).collect())
+        Ok(self.store().run("read grants of", move |tx| of_agent(tx, &agent, now))?)
     }
 
     /// The grant for a scheduled run of exactly this, where one holds (9.42). It is used with [`Self::use_grant`].
@@ -138,6 +130,17 @@ fn take(tx: &Transaction<'_>, id: &str, now: u64) -> rusqlite::Result<Result<(),
     let mut query = tx.prepare_cached(&format!("SELECT {COLUMNS} FROM grants WHERE id = ?1"))?;
     let found = query.query_row([id], read).optional()?;
     Ok(Err(found.map(|grant| grant.and_then(|grant| grant.over(now)).unwrap_or("unreadable"))))
+}
+
+/// The grants of an agent that hold at `now`, the oldest first.
+pub(super) fn of_agent(connection: &Connection, agent: &str, now: u64) -> rusqlite::Result<Vec<Grant>> {
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM grants WHERE agent = ?1 AND operation IS NULL AND revoked_ms IS NULL \
+         ORDER BY created_ms, rowid"
+    ))?;
+    let rows = query.query_map([agent], read)?;
+    let grants = rows.filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Grant>>>()?;
+    Ok(grants.into_iter().filter(|grant| grant.over(now).is_none()).collect())
 }
 
 /// A grant that cannot be read grants nothing.

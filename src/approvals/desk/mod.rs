@@ -12,6 +12,7 @@
 //! | `settle` | the one way in which a question ends |
 //! | `presence` | who could answer |
 //! | `grant`, `grants` | grants with a budget, and those of scheduled runs |
+//! | `standing` | grants read without a desk |
 //! | `rows` | questions in creel's database |
 //!
 //! What waits lives in memory, because what it binds does: whoever starts finds what another process left waiting, and ends it.
@@ -29,6 +30,7 @@ mod question;
 mod rows;
 mod settle;
 mod show;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +48,7 @@ pub use grant::{Covers, DAY_MS, Grant, MAX_DAYS, Operation};
 pub use grants::{LISTED, Revoked};
 pub use presence::Watching;
 pub use question::{KIND, Question, Record, Resolver, Settled, Status, Terms, Ticket};
+pub use standing::standing;
 
 use crate::process::store::events::Events;
 use crate::process::store::{Store, now_ms};

@@ -20,8 +20,8 @@ pub mod words;
 
 use serde::Serialize;
 
-use super::document::Entry;
-use super::policy::{Effective, ModePolicy, Target};
+use super::binding::Described;
+use super::policy::{Decision, Effective, ModePolicy, Target};
 use super::remember::Remembered;
 use crate::config::exec::{Ask, ExecMode, Security};
 use crate::error::Report;
@@ -61,6 +61,9 @@ pub struct Explained {
     /// What would be started; after an approval, where one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// The question, where a person decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asks>,
     /// What an answer "always" would write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub always: Option<Always>,
@@ -193,14 +196,29 @@ impl PolicyShown {
     }
 }
 
+/// The question that would be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asks {
+    /// Why: the code of a reason.
+    pub reason: &'static str,
+    /// What can be decided.
+    pub offered: Vec<Decision>,
+    /// What whoever decides is told first.
+    pub warnings: Vec<String>,
+    /// Whether the reviewer is asked before a person, or why not; absent where the policy has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer: Option<String>,
+}
+
 /// What would be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
     /// `argv`: this argument list; `text`: this text through a shell.
     pub how: &'static str,
-    /// The programs are fixed by their files.
-    pub pinned: bool,
+    /// As it was matched or seen: no alias or function of the user's takes the place of a program.
+    pub exact: bool,
     /// The text that a shell gets, where one gets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -216,9 +234,9 @@ pub struct Run {
     /// Names of the variables that the process gets; never their values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// Every file that is bound: programs and scripts, looked at again before the start.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bound: Vec<String>,
+    /// What is bound, and looked at again before the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binds: Option<Described>,
 }
 
 /// What "always" would write.
@@ -259,11 +277,6 @@ pub struct Change {
     pub command: Option<String>,
     /// The verdict with it.
     pub gives: Verdict,
-}
-
-/// An entry of a list as a rule: its key and what it says.
-pub fn entry_rule(key: &str, entry: &Entry, file: &str, text: Option<&str>) -> Rule {
-    Rule { entry: Some(EntryShown::of(entry)), ..place::in_document(key, file, text) }
 }
 
 #[cfg(test)]

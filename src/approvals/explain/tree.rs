@@ -92,6 +92,13 @@ pub struct CommandShown {
     pub inner: Vec<GroupShown>,
 }
 
+impl CommandShown {
+    /// Whether it is covered.
+    pub fn covered(&self) -> bool {
+        matches!(self.by, "entry" | "safe-bin" | "builtin" | "skill" | "shell")
+    }
+}
+
 impl Analysis {
     /// Of what is known of a text. `rule` tells where an entry of the list is written.
     pub fn of(assessed: &Assessed, rule: &dyn Fn(usize) -> Option<Rule>) -> Self {

@@ -56,6 +56,36 @@ impl Local {
         }
     }
 
+    /// The same with another document in the place of the file's: to say what would hold with it.
+    #[must_use]
+    pub fn supposing(&self, document: Document) -> Self {
+        let held = Arc::new(Held { document, standing: Standing::Current });
+        Self { held, revision: super::read::next_revision(), ..self.clone() }
+    }
+
+    /// A document of its own, which is no machine's: nothing else has a say, and no last good copy stands in for it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is no approvals document.
+    pub fn alone(path: &Path) -> Result<Self, DocumentError> {
+        let unreadable = |reason: String| DocumentError::Unreadable { file: path.to_owned(), reason };
+        let text = super::file::text_of(path);
+        let document = match &text {
+            Ok(Some(text)) => Document::parse(text, path)?,
+            Ok(None) => return Err(unreadable("it is not there".to_owned())),
+            Err(reason) => return Err(unreadable(reason.clone())),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            held: Arc::new(Held { document, standing: Standing::Current }),
+            locator: path.display().to_string().into(),
+            floors: Arc::new([]),
+            hash: hash(&text).into(),
+            revision: super::read::next_revision(),
+        })
+    }
+
     /// What each document says for an agent; the strictest of all holds, see [`super::super::policy::effective`].
     pub fn hosts(&self, agent: Option<&AgentId>) -> Vec<Host<'_>> {
         let mut hosts = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::approvals::binding::Covers;
 use crate::approvals::explain::tree::{CommandShown, GroupShown, ObstacleShown};
 use crate::approvals::explain::{Analysis, Explained, Layer, PolicyShown, Run};
 use crate::cli::paint::Paint;
@@ -120,8 +121,7 @@ fn groups(out: &mut String, groups: &[GroupShown], depth: usize, paint: Paint) {
 }
 
 fn one(out: &mut String, command: &CommandShown, indent: &str, pipe: &str, paint: Paint) {
-    let open = matches!(command.by, "no-entry" | "not-found" | "unclear" | "untrusted");
-    let why = if open { paint.doubtful(&command.why) } else { command.why.clone() };
+    let why = if command.covered() { command.why.clone() } else { paint.doubtful(&command.why) };
     let _ = writeln!(out, "{indent}{pipe}{}", one_line(&command.argv.join(" ")));
     let entry = command.rule.as_ref().map(|rule| format!(": {}", rule.shown())).unwrap_or_default();
     let _ = writeln!(out, "{indent}    {why}{entry}");
@@ -151,8 +151,9 @@ fn started(out: &mut String, run: &Run, verdict: Verdict, paint: Paint) {
         if verdict == Verdict::Ask { "what would be started after a yes" } else { "what would be started" };
     let _ = writeln!(out, "\n{}", paint.heading(heading));
     if let Some(text) = &run.text {
-        let pinned = if run.pinned { ", its programs fixed" } else { "" };
-        let _ = writeln!(out, "  text{pinned}: {}", one_line(text));
+        let fixed = run.binds.as_ref().is_some_and(|binds| binds.covers == Covers::Programs);
+        let fixed = if fixed { ", its programs fixed" } else { "" };
+        let _ = writeln!(out, "  text{fixed}: {}", one_line(text));
     }
     if run.how == "argv" {
         let words: Vec<String> = run.argv.iter().map(|word| format!("{:?}", one_line(word))).collect();
@@ -161,8 +162,9 @@ fn started(out: &mut String, run: &Run, verdict: Verdict, paint: Paint) {
     if let Some(cwd) = &run.cwd {
         let _ = writeln!(out, "  in {}", one_line(cwd));
     }
-    if !run.bound.is_empty() {
-        let _ = writeln!(out, "  bound: {}", one_line(&run.bound.join(", ")));
+    for file in run.binds.iter().flat_map(|binds| &binds.files) {
+        let mutable = if file.mutable { ", can be changed here" } else { "" };
+        let _ = writeln!(out, "  bound: {} {}{mutable}", json(&file.role), one_line(&file.real));
     }
     if let Some(path) = &run.path {
         let _ = writeln!(out, "  PATH: {}", one_line(path));

@@ -77,6 +77,19 @@ impl Decided {
 
 /// Steps 2 to 7 of §1.3.
 pub(super) fn decide(known: &Known<'_>, params: &Params) -> Result<Decided, ExecError> {
+    let (decided, missing) = weigh(known, params)?;
+    denied(&decided)?;
+    if let Some(error) = missing {
+        return Err(ExecError::Route { error, requested: params.host()?, sandbox: false });
+    }
+    if params.command.trim().is_empty() {
+        return Err(ExecError::NoCommand);
+    }
+    Ok(decided)
+}
+
+/// Where it goes and what holds there, before that refuses anything; and what is missing there.
+pub(super) fn weigh(known: &Known<'_>, params: &Params) -> Result<(Decided, Option<RouteError>), ExecError> {
     let level = elevated(known, params.elevated)?;
     let named = params.host()?;
     let layer = known.chosen.layer();
@@ -94,15 +107,7 @@ pub(super) fn decide(known: &Known<'_>, params: &Params) -> Result<Decided, Exec
         Err(error @ RouteError::NoSandbox) => (Target::Sandbox, Some(error)),
         Err(error) => return Err(ExecError::Route { error, requested: named, sandbox: routing.sandbox }),
     };
-    let decided = hold(known, params, &layers, target, level, routing.configured);
-    denied(&decided)?;
-    if let Some(error) = missing {
-        return Err(ExecError::Route { error, requested: named, sandbox: false });
-    }
-    if params.command.trim().is_empty() {
-        return Err(ExecError::NoCommand);
-    }
-    Ok(decided)
+    Ok((hold(known, params, &layers, target, level, routing.configured), missing))
 }
 
 /// A scheduled run that an operator sent to a host stays there: its call names none (§2.1).

@@ -124,7 +124,6 @@ impl Gathered {
             context,
         }
     }
-
 }
 
 /// The sender as lists compare one.

@@ -45,7 +45,7 @@ impl Lists {
     }
 
     /// What the documents and these grants say for the agent of a call.
-    fn compile(gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Self {
+    pub(super) fn compile(gathered: &Gathered, grants: &[Grant], lookup: &HostPrograms) -> Self {
         let hosts = gathered.document.hosts(Some(&gathered.subject.agent));
         let written: Vec<&Entry> =
             hosts.iter().flat_map(|host| host.rules.allowlist.iter().copied()).collect();

@@ -1,7 +1,7 @@
 //! Looks at a command that is to run beside the gateway: what it runs, what covers each of it, how it could be run
 //! exactly so (spec `approvals.md` §20 steps 6 to 8). The only part of a decision that looks at files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::beside::Fixed;
@@ -22,8 +22,12 @@ use crate::approvals::policy::snapshot::Snapshot;
 use crate::approvals::programs::HostPrograms;
 use crate::approvals::remember::{Remembered, remember};
 use crate::approvals::store::{self, Use};
+use crate::paths::hold::HeldSource;
 use crate::process::store::now_ms;
 use crate::tools::{ToolError, Toolbox};
+
+/// Stands for an entry where a text is too much to be looked through for one.
+const LIMITS: &str = "built-in: a text beyond the limits of the analysis, where something is denied";
 
 /// What was seen. It is kept while a person is asked.
 #[derive(Debug)]
@@ -42,6 +46,39 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// Looks at a text that begins in `cwd`.
+    pub(super) fn at(
+        text: &str,
+        cwd: &Path,
+        strict_inline: bool,
+        lists: Arc<Lists>,
+        lookup: HostPrograms,
+    ) -> Self {
+        let rules =
+            Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
+        let assessed = assess(text, cwd, &rules, &lookup);
+        let denied_by = assessed.denied.as_ref().map(|by| by.entry.map_or_else(|| LIMITS.to_owned(), |entry| lists.denier(entry)));
+        let pinned = enforce(&assessed, false);
+        let seen = enforce(&assessed, true).ok();
+        let remembered = remember(&assessed);
+        Self { assessed, pinned, seen, remembered, lists, lookup, denied_by }
+    }
+
+    /// Binds it as somebody who is asked saw it.
+    pub(super) fn bind(&self, held: &HeldSource, env: &[(String, String)]) -> Result<Binding, BindError> {
+        bind(&self.assessed, self.seen.as_ref(), held, env, &self.lookup)
+    }
+
+    /// Pins it as it was matched; `None` where that cannot be done.
+    pub(super) fn pin(
+        &self,
+        held: &HeldSource,
+        env: &[(String, String)],
+    ) -> Option<Result<Binding, BindError>> {
+        let enforced = self.pinned.as_ref().ok()?;
+        Some(pin(&self.assessed, enforced, held, env, &self.lookup))
+    }
+
     /// As the decision takes it.
     pub(super) fn looked(&self) -> Looked<'_> {
         Looked {
@@ -119,23 +156,13 @@ pub(super) async fn look(
     let lists = toolbox.waiting.compiled().get(job.gathered, &grants, &lookup);
     let (text, cwd) = (job.params.command.clone(), fixed.held.path().to_owned());
     let strict_inline = decided.strict_inline;
-    blocking(move || {
-        let rules =
-            Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
-        let assessed = assess(&text, &cwd, &rules, &lookup);
-        let denied_by = assessed.denied.as_ref().map(|by| by.entry.map_or_else(|| "the limits of the analysis".to_owned(), |entry| lists.denier(entry)));
-        let pinned = enforce(&assessed, false);
-        let seen = enforce(&assessed, true).ok();
-        let remembered = remember(&assessed);
-        Look { assessed, pinned, seen, remembered, lists, lookup, denied_by }
-    })
-    .await
+    blocking(move || Look::at(&text, &cwd, strict_inline, lists, lookup)).await
 }
 
 /// Binds a command that somebody is about to be asked about.
 pub(super) async fn bound(look: &Arc<Look>, fixed: &Fixed) -> Result<Result<Binding, BindError>, ToolError> {
     let (look, fixed) = (Arc::clone(look), fixed.clone());
-    blocking(move || bind(&look.assessed, look.seen.as_ref(), &fixed.held, &fixed.env, &look.lookup)).await
+    blocking(move || look.bind(&fixed.held, &fixed.env)).await
 }
 
 /// Pins a command that runs because all of it is listed; `None` where it cannot be run as it was matched.
@@ -144,11 +171,7 @@ pub(super) async fn pinned(
     fixed: &Fixed,
 ) -> Result<Option<Result<Binding, BindError>>, ToolError> {
     let (look, fixed) = (Arc::clone(look), fixed.clone());
-    blocking(move || {
-        let enforced = look.pinned.as_ref().ok()?;
-        Some(pin(&look.assessed, enforced, &fixed.held, &fixed.env, &look.lookup))
-    })
-    .await
+    blocking(move || look.pin(&fixed.held, &fixed.env)).await
 }
 
 /// Looks again at what was bound.

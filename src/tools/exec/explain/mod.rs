@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `side` | what surrounds a command on this machine |
 //! | `look` | the checks, one after the other |
-//! | `entries` | the list of an agent, each entry with its key |
+//! | `host` | a command beside the gateway |
+//! | `entries` | the lists of an agent, each entry with its key |
 
 mod entries;
+mod host;
 mod look;
 mod side;
 
@@ -20,14 +22,14 @@ use self::look::{Look, Seen};
 use self::side::{Side, Sides};
 use super::gather::Files;
 use super::params::{self, Params};
-use crate::approvals::document::{Document, Held, Standing};
+use crate::approvals::document::Standing;
 use crate::approvals::explain::change::{self, Edit, Parameter};
 use crate::approvals::explain::{Change, Explained};
 use crate::approvals::policy::Target;
 use crate::approvals::store::Local;
 use crate::client::SandboxOptions;
 use crate::config::{self, Config, KeyPath, edit};
-use crate::error::{Failure, Report};
+use crate::error::Failure;
 use crate::tools::Context;
 
 /// How many changes are tried: each is a decision of its own.
@@ -102,6 +104,8 @@ pub struct Explainer {
     text: String,
     /// The document's text, for lines and columns.
     document: Option<Arc<str>>,
+    /// The document is not this machine's.
+    elsewhere: bool,
     sides: Sides,
 }
 
@@ -120,11 +124,12 @@ impl Explainer {
     pub fn read(base: &SandboxOptions, approvals: Option<&Path>) -> Result<Self, Failure> {
         let mut files = Files::read(base)?;
         if let Some(path) = approvals {
-            files.document = given(path)?;
+            files.document = Local::alone(path)?;
         }
         let text = config::document::read(&base.located()?)?.unwrap_or_else(|| "{}".to_owned());
         let document = std::fs::read_to_string(&files.document.path).ok().map(Arc::from);
-        Ok(Self { base: base.clone(), files, text, document, sides: Sides::default() })
+        let elsewhere = approvals.is_some();
+        Ok(Self { base: base.clone(), files, text, document, elsewhere, sides: Sides::default() })
     }
 
     /// What becomes of a call.
@@ -169,6 +174,7 @@ impl Explainer {
             side,
             var: &var,
             document: self.document.as_deref().filter(|_| files.document.held.standing == Standing::Current),
+            elsewhere: self.elsewhere,
         }
         .run()
     }
@@ -188,12 +194,11 @@ impl Explainer {
             }
             Edit::Config { key, value } => files.config = self.configured(key, value.as_ref())?,
             Edit::Allow { .. } | Edit::Remove { .. } | Edit::Document { .. } => {
-                if !change::apply(&mut files.document.held.document, edit) {
+                let mut document = files.document.held.document.clone();
+                if !change::apply(&mut document, edit) {
                     return None;
                 }
-                if files.document.held.standing == Standing::Absent {
-                    files.document.held.standing = Standing::Current;
-                }
+                files.document = files.document.supposing(document);
             }
         }
         let params = asked.params().ok()?;
@@ -219,21 +224,4 @@ impl Explainer {
         let var = |name: &str| self.base.variable(name);
         Config::parse(&text.ok()?, self.files.config.file(), &var).ok()
     }
-}
-
-/// A document that was named. It is not the machine's, so that no last good copy stands in for it.
-fn given(path: &Path) -> Result<Local, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure(Report {
-            code: "CRL-CLI-012",
-            message: format!(
-                "the approvals document {:?} cannot be read: {error}",
-                path.display().to_string()
-            ),
-            rule: Some("--approvals".to_owned()),
-            fix: "name a file that can be read".to_owned(),
-        })
-    })?;
-    let document = Document::parse(&text, path)?;
-    Ok(Local { path: path.to_owned(), held: Held { document, standing: Standing::Current } })
 }
