@@ -134,7 +134,6 @@ impl Beside<'_, '_> {
                 Some(by) => {
                     let local = &self.gathered.document;
                     let all = entries::denied(local, &self.gathered.subject.agent);
-<<<<<<< HEAD
                     let named = by.entry.and_then(|entry| all.get(entry));
                     let rule = named.map(|named| named.rule(local, self.look.document));
                     let command = crate::process::shorten::middle(&crate::shown::one_line(&by.command), 80);
@@ -142,10 +141,6 @@ impl Beside<'_, '_> {
                         Some(_) => format!("{command:?} is denied"),
                         None => "it exceeds the limits of the analysis, and entries deny".to_owned(),
                     };
-=======
-                    let rule = by.entry.and_then(|entry| all.get(entry)).map(|named| named.rule(local, self.look.document));
-                    let why = format!("{:?} is denied", crate::shown::one_line(&by.command));
->>>>>>> fl
                     Layer::of("denylist", Verdict::Deny, "denylist", why).by(rule)
                 }
                 None => Layer::of("denylist", Verdict::Allow, "denylist", "no entry denies it"),
