@@ -38,6 +38,7 @@ impl Bench {
             symlink(Path::new("/bin").join(name), bench.bin().join(name)).unwrap();
             bench.made.insert(name.to_owned());
         }
+        bench.program("time");
         bench
     }
 

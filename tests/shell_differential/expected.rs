@@ -39,10 +39,12 @@ const WRAPPED: &[&str] = &[
 ];
 
 /// Nothing where a command is not clear, or its words are not.
-pub(crate) fn expected(groups: &[Group], pinned: bool) -> Option<Expected> {
+///
+/// `|&` is bash's own: another shell takes the text for broken.
+pub(crate) fn expected(text: &str, groups: &[Group], pinned: bool) -> Option<Expected> {
     let mut listed = Vec::new();
     listing(groups, &mut listed)?;
-    let mut walk = Walk { sure: true, pinned };
+    let mut walk = Walk { sure: !text.contains("|&"), pinned };
     let mut steps = Vec::new();
     walk.list(groups, &mut steps);
     Some(Expected { steps, listed, sure: walk.sure })
@@ -155,7 +157,11 @@ impl Walk {
                 _ => None,
             },
             Runs::Shell(groups) => {
-                let plain = candidate.argv.get(1).is_some_and(|word| word.text == "-c");
+                let plain = candidate.argv.get(1).is_some_and(|word| word.text == "-c")
+                    && candidate
+                        .argv
+                        .first()
+                        .is_some_and(|word| ["sh", "bash", "dash"].contains(&word.text.as_str()));
                 self.sure &= plain;
                 self.list(groups, steps)
             }
