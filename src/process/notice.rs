@@ -33,8 +33,8 @@ pub fn exit_notice(view: &View, output: &str) -> Option<String> {
     Some(head + &shown + &retry)
 }
 
-/// Characters of the output's end in the message about an approved command.
-pub const APPROVED_SOURCE: usize = 16_000;
+/// Characters of the output's end in the message about an approved command: with it a message is relayed whole.
+pub const APPROVED_SOURCE: usize = 7000;
 
 /// The message about the end of a command that somebody approved after its call had returned: its result. `None` where
 /// there is nobody to hear of it, or the end was asked for. The output is what a stranger may have written: it is fenced.

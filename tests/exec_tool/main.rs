@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod class9;
 mod host;
 mod lab;
 mod policy;
