@@ -13,5 +13,6 @@ mod class9;
 mod host;
 mod lab;
 mod policy;
+mod reviews;
 mod sandbox;
 mod slow;

@@ -124,7 +124,8 @@ async fn bind(case: &Case<'_>, mut asking: Asking) -> Result<Result<Open, String
         Remembered::Entries(entries) => binding.seal(entries),
         Remembered::OneShot(_) => None,
     };
-    if entries.is_none() {
+    // A schedule is granted its operation, whose programs no entry pins (9.43).
+    if entries.is_none() || unattended(case.job.context) && binding.mutable() {
         asking.withhold(WITHHELD);
     }
     Ok(Ok(Open { asking, binding: Arc::new(binding), entries: entries.unwrap_or_default() }))
