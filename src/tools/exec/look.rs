@@ -57,7 +57,10 @@ impl Look {
         let rules =
             Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(text, cwd, &rules, &lookup);
-        let denied_by = assessed.denied.as_ref().map(|by| by.entry.map_or_else(|| LIMITS.to_owned(), |entry| lists.denier(entry)));
+        let denied_by = assessed
+            .denied
+            .as_ref()
+            .map(|by| by.entry.map_or_else(|| LIMITS.to_owned(), |entry| lists.denier(entry)));
         let pinned = enforce(&assessed, false);
         let seen = enforce(&assessed, true).ok();
         let remembered = remember(&assessed);

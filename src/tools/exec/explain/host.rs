@@ -134,7 +134,10 @@ impl Beside<'_, '_> {
                 Some(by) => {
                     let local = &self.gathered.document;
                     let all = entries::denied(local, &self.gathered.subject.agent);
-                    let rule = by.entry.and_then(|entry| all.get(entry)).map(|named| named.rule(local, self.look.document));
+                    let rule = by
+                        .entry
+                        .and_then(|entry| all.get(entry))
+                        .map(|named| named.rule(local, self.look.document));
                     let why = format!("{:?} is denied", crate::shown::one_line(&by.command));
                     Layer::of("denylist", Verdict::Deny, "denylist", why).by(rule)
                 }
