@@ -33,7 +33,7 @@ pub mod write;
 pub use change::{Use, add_entries, socket, touch};
 pub use error::StoreError;
 pub use local::{Floor, Local};
-pub use read::read;
+pub use read::{peek, read};
 pub use write::{edit, set};
 
 /// The file's name in the state directory.
