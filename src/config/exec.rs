@@ -1,8 +1,8 @@
 //! The block `tools.exec`, global and of each agent (spec `exec.md` §14.1).
 
 use super::reader::{Block, Set};
-use super::safe_bins::{SafeBinLayer, SafeBinSettings};
 pub use super::reviewer::ReviewerSettings;
+use super::safe_bins::{SafeBinLayer, SafeBinSettings};
 
 pub(super) const KEYS: &[&str] = &[
     "host",

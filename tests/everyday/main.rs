@@ -11,8 +11,8 @@ use serde_json::Value;
 
 /// Programs that no entry names, and that are there all the same.
 const OTHERS: &[&str] = &[
-    "rm", "rmdir", "mv", "cp", "ln", "chmod", "chown", "dd", "truncate", "shred", "tee", "kill", "pkill", "xargs",
-    "npx", "cowsay", "ssh", "scp", "rsync", "sudo", "su", "crontab", "wget", "nc",
+    "rm", "rmdir", "mv", "cp", "ln", "chmod", "chown", "dd", "truncate", "shred", "tee", "kill", "pkill",
+    "xargs", "npx", "cowsay", "ssh", "scp", "rsync", "sudo", "su", "crontab", "wget", "nc",
 ];
 /// What has to be the system's own.
 const SYSTEM: &[&str] = &["bash", "sh", "env", "timeout", "nice"];
@@ -24,7 +24,8 @@ struct Day {
 
 impl Day {
     fn new() -> Self {
-        let day = Self { dir: tempfile::Builder::new().prefix("creel-everyday-").tempdir_in("/tmp").unwrap() };
+        let day =
+            Self { dir: tempfile::Builder::new().prefix("creel-everyday-").tempdir_in("/tmp").unwrap() };
         for name in ["state", "bin", "work/src", "work/tests"] {
             std::fs::create_dir_all(day.at(name)).unwrap();
         }
@@ -92,7 +93,11 @@ fn no_harmless_command_asks_and_no_dangerous_one_runs() {
         .map(|case| format!("{}: {} ({})", case["command"], case["differs"], case["got"]["why"]))
         .collect();
     let prompts = wanted("allow").iter().filter(|case| case["got"]["verdict"] == "ask").count();
-    println!("{} harmless commands, {prompts} prompts; {} others", wanted("allow").len(), wanted("ask").len());
+    println!(
+        "{} harmless commands, {prompts} prompts; {} others",
+        wanted("allow").len(),
+        wanted("ask").len()
+    );
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!((prompts, status), (0, 0));
     assert!(wanted("allow").len() >= 150 && wanted("ask").len() >= 60);

@@ -118,7 +118,10 @@ async fn what_was_approved_once_runs_once_and_tells_its_end() {
     assert!(details["expiresAtMs"].is_u64() && details.get("process").is_none(), "{details:#}");
     assert!(result.text().contains("nothing was started"), "{}", result.text());
     let asked = question(&lab);
-    assert_eq!((asked.command_text.as_str(), asked.ask_reason.as_str()), ("tool one; echo two", "allowlist-miss"));
+    assert_eq!(
+        (asked.command_text.as_str(), asked.ask_reason.as_str()),
+        ("tool one; echo two", "allowlist-miss")
+    );
     answer(&lab, &id, Decision::AllowOnce);
     let event = event(&lab, EventKind::ExecFinished).await;
     assert!(event.text.starts_with(&format!("Exec finished (gateway id={id}, session=")), "{}", event.text);
@@ -199,7 +202,8 @@ async fn who_tightens_the_policy_while_a_question_waits_wins() {
         write(&lab, &tighter);
         answer(&lab, &id, Decision::AllowOnce);
         let event = event(&lab, EventKind::FollowUp).await;
-        let text = format!("Exec denied (gateway id={id}, Exec approval changed before execution): touch ran");
+        let text =
+            format!("Exec denied (gateway id={id}, Exec approval changed before execution): touch ran");
         assert_eq!(event.text, text, "{tighter}");
         assert!(!lab.state().join("workspace/ran").exists());
     }
@@ -313,14 +317,10 @@ async fn a_run_that_nobody_waits_for_takes_the_fallback() {
 async fn a_caller_that_can_ask_waits_and_gets_the_result() {
     let lab = lab("mode: 'ask'", &empty()).await;
     let context = Context { approval_surface: true, ..Context::default() };
-    for (decision, told) in [
-        (Decision::AllowOnce, "tool a"),
-        (Decision::Deny, "user-denied): tool a"),
-    ] {
+    for (decision, told) in [(Decision::AllowOnce, "tool a"), (Decision::Deny, "user-denied): tool a")] {
         let (partial, mut updates) = tokio::sync::mpsc::channel(16);
         let params = json!({"command": "tool a"});
-        let call =
-            lab.tools.call("exec", params, &context, Some(partial), CancellationToken::new());
+        let call = lab.tools.call("exec", params, &context, Some(partial), CancellationToken::new());
         let said = async {
             let update = updates.recv().await.unwrap();
             let id = update.details["approval"]["id"].as_str().unwrap().to_owned();
@@ -388,7 +388,11 @@ async fn an_approved_command_that_still_runs_is_told_of_once_and_before_its_end(
     let id = pending(&lab.exec(json!({"command": command, "timeoutSeconds": 120})).await.unwrap());
     answer(&lab, &id, Decision::AllowOnce);
     let running = event(&lab, EventKind::ExecRunning).await;
-    assert!(running.text.starts_with(&format!("Exec running (gateway id={id}, session=")), "{}", running.text);
+    assert!(
+        running.text.starts_with(&format!("Exec running (gateway id={id}, session=")),
+        "{}",
+        running.text
+    );
     std::fs::write(&gate, "").unwrap();
     let finished = event(&lab, EventKind::ExecFinished).await;
     assert!(finished.seq > running.seq);
@@ -400,7 +404,9 @@ async fn an_approved_command_that_still_runs_is_told_of_once_and_before_its_end(
 async fn whoever_sent_the_message_is_known_to_the_command_that_was_approved() {
     let lab = lab("mode: 'ask'", &empty()).await;
     let context = message("chat", "u7");
-    let id = pending(&lab.exec_as(json!({"command": "echo \"$OPENCLAW_CHANNEL_CONTEXT\""}), &context).await.unwrap());
+    let id = pending(
+        &lab.exec_as(json!({"command": "echo \"$OPENCLAW_CHANNEL_CONTEXT\""}), &context).await.unwrap(),
+    );
     answer(&lab, &id, Decision::AllowOnce);
     let event = event(&lab, EventKind::ExecFinished).await;
     assert!(event.text.contains("u7"), "{}", event.text);

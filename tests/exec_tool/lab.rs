@@ -66,7 +66,15 @@ impl Lab {
         let sessions = Sessions::open(&state, Arc::new(Nowhere)).await.unwrap();
         let open = Arc::new(OpenSandboxes::default());
         let desk = Desk::over(&state, sessions.events()).unwrap();
-        let tools = Toolbox { sessions, state, base, open, polls: Polls::default(), desk, waiting: Waiting::default() };
+        let tools = Toolbox {
+            sessions,
+            state,
+            base,
+            open,
+            polls: Polls::default(),
+            desk,
+            waiting: Waiting::default(),
+        };
         Self { tools, dir, owned: Vec::new() }
     }
 

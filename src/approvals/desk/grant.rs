@@ -85,7 +85,8 @@ impl Covers {
     pub fn entry(&self) -> Entry {
         let source = if self.approved { Source::AllowAlways } else { Source::Manual };
         let keys = [(REAL_PATH, &self.real_path), (DIRECTORY, &self.directory)];
-        let unknown = keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.clone()?.into())));
+        let unknown =
+            keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.clone()?.into())));
         Entry {
             pattern: self.pattern.clone(),
             arg_pattern: self.arg_pattern.clone(),

@@ -3,13 +3,13 @@ use std::path::{Path, PathBuf};
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::approvals::Command;
 use crate::approvals::assess::{DeniedBy, Gap, Part};
 use crate::approvals::document::{Document, DocumentError, Standing as Known};
 use crate::approvals::enforce::Enforced;
 use crate::approvals::policy::{Answer, Call, Decision, Denial, Host, Layers, Origin, effective};
 use crate::approvals::programs::Program;
 use crate::approvals::remember::OneShot;
-use crate::approvals::Command;
 use crate::config::Config;
 use crate::config::exec::ExecLayer;
 use crate::config::reader::Set;
@@ -176,7 +176,7 @@ fn assessed(facts: Facts) -> Assessed {
         suppresses: facts.suppresses,
         heredoc: facts.heredoc,
         denied: facts.denied.then(|| DeniedBy {
-            entry: 0,
+            entry: Some(0),
             pattern: "ls".to_owned(),
             command: "ls".to_owned(),
         }),
@@ -203,12 +203,7 @@ fn the_table_of_outcomes() {
         ("{mode: 'allowlist'}", "CRL-APPR-002", "listed /bin/ls", "listed /bin/ls"),
         ("{mode: 'ask'}", "ask allowlist-miss", "listed /bin/ls", "listed /bin/ls"),
         ("{mode: 'auto'}", "ask allowlist-miss", "listed /bin/ls", "listed /bin/ls"),
-        (
-            "{security: 'allowlist', ask: 'always'}",
-            "ask allowlist-miss",
-            "ask ask-always",
-            "ask ask-always",
-        ),
+        ("{security: 'allowlist', ask: 'always'}", "ask allowlist-miss", "ask ask-always", "ask ask-always"),
     ] {
         assert_eq!(word(exec, MISSED), missed, "{exec}");
         assert_eq!(word(exec, LISTED), listed, "{exec}");
@@ -281,8 +276,7 @@ fn elevated_full_skips_approvals_only_where_there_are_none() {
     assert_eq!(full("{}", document, MISSED), "ask ask-always");
     let ask = Case { elevated: Level::Ask, ..case("{mode: 'ask'}", EMPTY, MISSED) };
     assert_eq!(ask.word(), "ask allowlist-miss");
-    let call =
-        Case { ask: Some(Ask::Always), elevated: Level::Full, ..case("{}", EMPTY, MISSED) };
+    let call = Case { ask: Some(Ask::Always), elevated: Level::Full, ..case("{}", EMPTY, MISSED) };
     assert_eq!(call.word(), "ask ask-always");
 }
 
@@ -323,8 +317,9 @@ fn an_answer_that_was_not_offered_is_none() {
 #[test]
 fn the_table_of_fallbacks() {
     let fallback = |value: &str, exec: &str, facts: Facts| {
-        let document =
-            format!("{{\"version\": 1, \"defaults\": {{\"ask\": \"always\", \"askFallback\": \"{value}\"}}}}");
+        let document = format!(
+            "{{\"version\": 1, \"defaults\": {{\"ask\": \"always\", \"askFallback\": \"{value}\"}}}}"
+        );
         let asking = case(exec, &document, facts).asking();
         asking.answered(Answer::Unreachable, "q", None).map(|cleared| cleared.launch())
     };

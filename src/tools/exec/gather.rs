@@ -124,10 +124,6 @@ impl Gathered {
             context,
         }
     }
-<<<<<<< HEAD
-
-=======
->>>>>>> fl
 }
 
 /// The sender as lists compare one.

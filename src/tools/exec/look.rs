@@ -57,7 +57,7 @@ impl Look {
         let rules =
             Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(text, cwd, &rules, &lookup);
-        let limits = || "a deny list, which cannot be compared with so long a text".to_owned();
+        let limits = || LIMITS.to_owned();
         let denied_by =
             assessed.denied.as_ref().map(|by| by.entry.map_or_else(limits, |entry| lists.denier(entry)));
         let pinned = enforce(&assessed, false);
