@@ -200,7 +200,7 @@ fn listed_interpreters() {
         "\"python3\"",
         "\"/usr/bin/python3*\"",
         "{\"pattern\": \"/usr/bin/node\"}",
-        "{\"pattern\": \"bash\", \"argPattern\": \"^x\"}",
+        "{\"pattern\": \"deno\", \"argPattern\": \"^x\"}",
     ] {
         assert_eq!(listed("*", entry).bad("{}"), [id], "{entry}");
         assert_eq!(listed("*", entry).bad(strict), [] as [&str; 0], "{entry}");
@@ -292,7 +292,7 @@ fn accepted_findings_stay_visible() {
     ] {
         assert_eq!(
             of(&rules),
-            (vec![full.to_owned(), jq.to_owned(), active.to_owned()], vec![], 2),
+            (vec![jq.to_owned(), full.to_owned(), active.to_owned()], vec![], 2),
             "{rules}"
         );
     }
