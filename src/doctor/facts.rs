@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::approvals::store::Local;
+use crate::approvals::store::lists::Waiting;
 use crate::config::{Config, ConfigError, Document, Places, Problem};
 use crate::engine::discover::Attempt;
 use crate::engine::{Capabilities, EngineFacts};
@@ -13,6 +15,8 @@ use crate::sandbox::Listed;
 pub struct Facts {
     /// The configuration.
     pub config: ConfigLook,
+    /// The approvals document.
+    pub approvals: ApprovalsLook,
     /// The state directory.
     pub state: StateLook,
     /// creel-init: where it is, or why there is none.
@@ -48,6 +52,21 @@ pub struct ConfigLook {
     pub places: Places,
     /// Files of a former registry of sandboxes.
     pub registry_files: Vec<PathBuf>,
+}
+
+/// The approvals document.
+#[derive(Debug)]
+pub struct ApprovalsLook {
+    /// What holds.
+    pub local: Local,
+    /// The mode bits of its file.
+    pub mode: Option<u32>,
+    /// Approvals that match nothing until they are given again.
+    pub waiting: Vec<Waiting>,
+    /// A policy of `OpenClaw`'s database could become the document.
+    pub importable: bool,
+    /// The file names the agent `main` as former versions did.
+    pub former_main: bool,
 }
 
 /// The state directory.

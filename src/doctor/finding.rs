@@ -28,6 +28,14 @@ pub enum Repair {
     BrokenSandboxes,
     /// Rendezvous directories of nobody.
     StaleRuns,
+    /// Mode of the approvals document.
+    ApprovalsFile,
+    /// The agent `default` of the approvals document is called `main`.
+    ApprovalsAgent,
+    /// Approvals that match nothing are removed.
+    WaitingApprovals,
+    /// The policy of `OpenClaw`'s database becomes the approvals document.
+    ImportApprovals,
 }
 
 /// One finding.

@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::configuration;
-use super::facts::{ConfigLook, EngineLook, Facts, ImageLook, StateLook};
+use super::facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, StateLook};
+use crate::approvals::store::{self, lists};
 use crate::client::SandboxOptions;
 use crate::config::{Config, Document, Located, Places, document};
 use crate::engine::{Discovery, Engine, EngineError};
@@ -49,6 +50,7 @@ pub async fn look(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> Fact
         sandboxes: None,
         stale_runs: Vec::new(),
         drift: Vec::new(),
+        approvals: approvals(&around.state),
         config,
     };
     if let Some(engine) = handle {
@@ -85,6 +87,19 @@ fn configured(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> ConfigLo
         config,
         places: places.clone(),
         registry_files: registry.filter(|path| path.is_file()).collect(),
+    }
+}
+
+/// Nothing is kept of what is read.
+fn approvals(state: &StateDir) -> ApprovalsLook {
+    let local = store::peek(state);
+    let file = std::fs::symlink_metadata(&local.path).ok().filter(std::fs::Metadata::is_file);
+    ApprovalsLook {
+        mode: file.map(|meta| meta.permissions().mode() & 0o7777),
+        waiting: lists::waiting(&local.held.document, None),
+        importable: store::import::waits(state),
+        former_main: store::names_main_default(&local),
+        local,
     }
 }
 

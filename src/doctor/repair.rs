@@ -11,6 +11,7 @@ use super::facts::Facts;
 use super::finding::{Finding, Repair};
 use super::gather::Around;
 use super::sandboxes::is_broken;
+use crate::approvals::store as approvals;
 use crate::config::{Config, legacy, store};
 use crate::engine::Engine;
 use crate::error::{Diagnose as _, Failure};
@@ -43,6 +44,10 @@ pub async fn repair(
             Repair::StateModes => modes(facts),
             Repair::BrokenSandboxes => broken(around).await,
             Repair::StaleRuns => stale(around).await,
+            Repair::ApprovalsFile => approvals_file(facts),
+            Repair::ApprovalsAgent => approvals_agent(around, facts),
+            Repair::WaitingApprovals => waiting(around),
+            Repair::ImportApprovals => store_import(around),
         };
         match told {
             Ok(lines) => all.extend(lines.into_iter().map(|what| Done { repair, what, done: true })),
@@ -77,6 +82,31 @@ fn modes(facts: &Facts) -> Result<Vec<String>, Failure> {
         told.push(format!("{}: mode {mode:o} is now {:o}", path.display(), mode & 0o700));
     }
     Ok(told)
+}
+
+fn approvals_file(facts: &Facts) -> Result<Vec<String>, Failure> {
+    let path = &facts.approvals.local.path;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(|source| {
+        let action = "change the mode of";
+        Failure(crate::state::StateError::Io { path: path.clone(), action, source }.report())
+    })?;
+    Ok(vec![format!("{}: mode is now 600", path.display())])
+}
+
+fn approvals_agent(around: &Around, facts: &Facts) -> Result<Vec<String>, Failure> {
+    approvals::rewrite(&around.state)?;
+    Ok(vec![format!("{}: agents.default is called agents.main", facts.approvals.local.locator())])
+}
+
+fn waiting(around: &Around) -> Result<Vec<String>, Failure> {
+    let told = |one: approvals::lists::Waiting| {
+        format!("approval of agent {} removed, which matched nothing: {}", one.agent, one.pattern)
+    };
+    Ok(approvals::lists::drop_waiting(&around.state)?.into_iter().map(told).collect())
+}
+
+fn store_import(around: &Around) -> Result<Vec<String>, Failure> {
+    Ok(approvals::import::import(&around.state)?)
 }
 
 async fn sandboxes(around: &Around) -> Result<Sandboxes, Failure> {
