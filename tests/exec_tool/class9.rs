@@ -25,9 +25,12 @@ async fn leaves(lab: &Lab, from: Value) -> bool {
 async fn only_the_sender_opens_elevated() {
     let lab = Lab::direct("elevated: {allowFrom: {whatsapp: ['+1555'], chat: ['group-1', 'Ada']}}").await;
     // A181: the recipient is not the sender.
-    let stranger = json!({"channel": "whatsapp", "to": "+1555", "sender": {"id": "+1999", "authorized": true}});
+    let stranger =
+        json!({"channel": "whatsapp", "to": "+1555", "sender": {"id": "+1999", "authorized": true}});
     assert!(!leaves(&lab, stranger).await);
-    assert!(leaves(&lab, json!({"channel": "whatsapp", "sender": {"id": "+1555", "authorized": true}})).await);
+    assert!(
+        leaves(&lab, json!({"channel": "whatsapp", "sender": {"id": "+1555", "authorized": true}})).await
+    );
     // A182: a group is nobody.
     let group = json!({"channel": "chat", "chat": "group-1", "sender": {"id": "u2", "authorized": true}});
     assert!(!leaves(&lab, group).await);

@@ -32,7 +32,10 @@ async fn run(lab: &Lab, command: &str) -> ToolResult {
 async fn the_reviewer_allows_one_run() {
     let lab = reviewed(r#"{"decision": "allow", "risk": "low"}"#).await;
     let result = run(&lab, "tool a").await;
-    assert_eq!((result.text().as_str(), &result.details["approvalReviewOutcome"]), ("tool a", &json!("approved")));
+    assert_eq!(
+        (result.text().as_str(), &result.details["approvalReviewOutcome"]),
+        ("tool a", &json!("approved"))
+    );
     // Nothing was written down.
     let document = std::fs::read_to_string(lab.state().join("exec-approvals.json")).unwrap();
     assert!(!document.contains("tool"), "{document}");
@@ -40,7 +43,8 @@ async fn the_reviewer_allows_one_run() {
     for command in ["sh -c 'tool a'", "tool a > out", "tool $X"] {
         pending(&run(&lab, command).await);
     }
-    let warnings = lab.tools.desk.pending().iter().map(|one| one.warnings.join(" ")).collect::<Vec<_>>().join("\n");
+    let warnings =
+        lab.tools.desk.pending().iter().map(|one| one.warnings.join(" ")).collect::<Vec<_>>().join("\n");
     assert!(warnings.contains("auto-review skipped"), "{warnings}");
     let always = lab.exec(json!({"command": "tool a", "ask": "always"})).await.unwrap();
     pending(&always);
@@ -52,7 +56,11 @@ async fn the_reviewer_denies_and_the_third_denial_in_a_row_is_for_a_person() {
     for _ in 0..2 {
         let result = run(&lab, "touch ran").await;
         assert_eq!(result.details["failureKind"], "auto-review-denied", "{:#}", result.details);
-        assert!(result.text().contains("tool -n does it") && result.text().contains("do not reword"), "{}", result.text());
+        assert!(
+            result.text().contains("tool -n does it") && result.text().contains("do not reword"),
+            "{}",
+            result.text()
+        );
     }
     assert!(lab.tools.desk.pending().is_empty());
     let id = pending(&run(&lab, "touch ran").await);
