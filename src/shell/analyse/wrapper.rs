@@ -96,6 +96,9 @@ pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || SHELLS.contains(&program::unversioned(name))
 }
 
+/// Programs that run another one under another identity, beside those that [`carrier`] knows.
+const BLOCKED: &[&str] =
+    &["su", "sg", "newgrp", "login", "machinectl", "start-stop-daemon", "chpst", "fakeroot", "fakechroot"];
 /// Programs that start what their arguments name, and change what that is.
 const CARRIERS: &[&str] = &[
     "xargs", "parallel", "npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "bunx", "bun", "busybox", "toybox",
@@ -209,13 +212,12 @@ fn has(word: &str, option: &str, old: bool) -> bool {
 /// What a command line runs in turn. `called` is the command word as written.
 pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
     let arguments = argv.get(1..).unwrap_or_default();
+    let other = || carrier::is_one(name) || BLOCKED.contains(&name);
     if arguments.is_empty() && name != "env" {
-        // `nohup` alone runs nothing; a builtin alone neither.
-        return if WRAPPERS.iter().any(|wrapper| wrapper.name == name) {
-            Inner::Blocked
-        } else {
-            Inner::None
-        };
+        // `nohup` alone runs nothing, `sudo` alone whatever it is set to; a word of the shell alone nothing.
+        let own = matches!(name, "exec" | "command" | "builtin" | "eval");
+        let wraps = WRAPPERS.iter().any(|wrapper| wrapper.name == name) || other();
+        return if wraps && !own { Inner::Blocked } else { Inner::None };
     }
     match name {
         "exec" | "command" if called == name => word_of_the_shell(name, arguments),
@@ -229,7 +231,7 @@ pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
         _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
             Some(wrapper) if called_plainly(name, called) => transparent(wrapper, arguments),
             Some(_) => Inner::Blocked,
-            None if carrier::is_one(name) => Inner::Blocked,
+            None if other() => Inner::Blocked,
             None => Inner::None,
         },
     }
