@@ -138,6 +138,7 @@ pub struct ExecLayer {
     pub running_notice_ms: Option<Set<u64>>,
     pub path_prepend: Option<Set<Vec<String>>>,
     pub strict_inline_eval: Option<Set<bool>>,
+    pub grant_expiry_days: Option<Set<u64>>,
     pub safe_bins: SafeBinLayer,
     pub command_highlighting: Option<Set<bool>>,
     pub reviewer: ReviewerSettings,
@@ -162,6 +163,7 @@ impl ExecLayer {
             running_notice_ms: block.whole("approvalRunningNoticeMs", 0),
             path_prepend: path_prepend(block),
             strict_inline_eval: block.flag("strictInlineEval"),
+            grant_expiry_days: grant_expiry(block),
             safe_bins: SafeBinLayer::read(block),
             command_highlighting: block.flag("commandHighlighting"),
             reviewer: ReviewerSettings::read(block),
@@ -181,6 +183,18 @@ fn timeout(block: &Block<'_>) -> Option<Set<u64>> {
         block.problem("timeoutSeconds", message, "keep one of timeoutSeconds and timeoutSec");
     }
     new.or(old)
+}
+
+/// A grant for scheduled runs ends after 1 to 3650 days (spec `approvals.md` §2.6).
+fn grant_expiry(block: &Block<'_>) -> Option<Set<u64>> {
+    let days = block.whole("grantExpiryDays", 1)?;
+    let most = u64::from(crate::approvals::desk::MAX_DAYS);
+    if days.value > most {
+        let message = format!("{} is more than {most} days", days.value);
+        block.problem("grantExpiryDays", message, "give 1 to 3650, or leave the key out: grants then live until revoked");
+        return None;
+    }
+    Some(days)
 }
 
 /// A colon or a NUL would make two entries of one, or none.
@@ -251,6 +265,8 @@ pub struct ResolvedExec {
     pub path_prepend: Vec<String>,
     /// Inline evaluation needs approval.
     pub strict_inline_eval: bool,
+    /// Days after which a grant for scheduled runs ends; `None`: when it is revoked.
+    pub grant_expiry_days: Option<u64>,
     /// Programs that only filter their input.
     #[serde(skip)]
     pub safe_bins: SafeBinSettings,
@@ -302,6 +318,7 @@ impl ResolvedExec {
                 .unwrap_or(10_000),
             path_prepend: value(agent.path_prepend.as_ref().or(global.path_prepend.as_ref()))
                 .unwrap_or_default(),
+            grant_expiry_days: value(agent.grant_expiry_days.as_ref().or(global.grant_expiry_days.as_ref())),
             strict_inline_eval: value(
                 agent.strict_inline_eval.as_ref().or(global.strict_inline_eval.as_ref()),
             )

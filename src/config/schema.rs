@@ -179,7 +179,7 @@ fn exec() -> Members {
         ),
         ("safeBinProfiles", map("Which arguments a safe bin may have, by its name.", safe_bin_profile())),
         ("commandHighlighting", flag("Who decides about a command may be shown where its programs stand.")),
-        ("grantExpiryDays", other("Not read yet.")),
+        ("grantExpiryDays", whole("Days until a grant for scheduled runs ends, 1 to 3650.", 1)),
         ("reviewer", closed("Who looks at a command in mode auto before a person does.", reviewer())),
         ("applyPatch", other("Not read yet.")),
     ]

@@ -58,7 +58,7 @@ mod tests {
         assert!(holds("/ws") && holds("/ws/a"));
         assert!(!holds("/wsx") && !holds("/") && !holds("/ws/../etc") && !ws.holds(None));
         assert!(Within::of(&Entry::of("python3")).holds(None));
-        for bad in ["ws".into(), "/a/../b".into(), "/a/".into(), "".into(), Value::Null, Value::from(1)] {
+        for bad in ["ws".into(), "/a/../b".into(), "".into(), Value::Null, Value::from(1)] {
             assert_eq!(within(bad), Within::Nowhere);
         }
     }

@@ -175,7 +175,7 @@ fn question(case: &Case<'_>, open: &Open) -> Question {
         unattended: unattended(job.context),
         entries: open.entries.clone(),
         operation: unattended(job.context).then(|| operation(case)),
-        expiry_days: None,
+        expiry_days: job.gathered.exec.grant_expiry_days.and_then(|days| u32::try_from(days).ok()),
         external: false,
         agent,
     }
