@@ -3,8 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::edit::{self, EditError};
+use super::exec::{ASK, MODE, SECURITY};
 use super::index::{Index, element, member};
 use super::path::KeyPath;
+use crate::approvals::policy::ModePolicy;
 
 /// A key of a former version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,7 @@ pub fn find(root: &Value) -> Vec<Legacy> {
             });
         }
     }
+    found.extend(execs(root).into_iter().flat_map(|(key, block)| pair(&key, block)));
     let agents = root.get("agents");
     if let Some(list) = agents.and_then(|agents| agents.get("list")) {
         let alone = agents.and_then(|agents| agents.get("entries")).is_none();
@@ -54,6 +57,46 @@ pub fn find(root: &Value) -> Vec<Legacy> {
         });
     }
     found
+}
+
+/// A pair where a mode is written, or where one says exactly the same (spec `approvals.md` 2.08).
+fn pair(key: &str, block: &Value) -> Vec<Legacy> {
+    let names = ["security", "ask"].into_iter().filter(|name| block.get(name).is_some());
+    let written = block.get("mode").is_some();
+    let now = match exact(block) {
+        _ if written => format!("{key}.mode, which is written already"),
+        Some(mode) => format!("{key}.mode: \"{mode}\""),
+        None => return Vec::new(),
+    };
+    let one =
+        |name| Legacy { key: format!("{key}.{name}"), now: now.clone(), accepted: !written, clear: true };
+    names.map(one).collect()
+}
+
+/// The mode that says what a whole pair says.
+fn exact(block: &Value) -> Option<&'static str> {
+    let word = |name: &str| block.get(name).and_then(Value::as_str);
+    let (_, security) = SECURITY.iter().find(|(text, _)| Some(*text) == word("security"))?;
+    let (_, ask) = ASK.iter().find(|(text, _)| Some(*text) == word("ask"))?;
+    let mode = ModePolicy::pair(*security, *ask).exact()?;
+    MODE.iter().find(|(_, known)| *known == mode).map(|(text, _)| *text)
+}
+
+/// Every block `tools.exec` with its key.
+fn execs(root: &Value) -> Vec<(String, &Value)> {
+    let Some(agents) = root.get("agents") else {
+        return exec("", root).into_iter().collect();
+    };
+    let named = agents.get("entries").and_then(Value::as_object).into_iter().flatten();
+    let named = named.map(|(name, block)| (member("agents.entries", name) + ".", block));
+    let listed = agents.get("list").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let listed = listed.map(|(at, block)| (element("agents.list", at) + ".", block));
+    let all = std::iter::once((String::new(), root)).chain(named).chain(listed);
+    all.filter_map(|(key, block)| exec(&key, block)).collect()
+}
+
+fn exec<'v>(key: &str, block: &'v Value) -> Option<(String, &'v Value)> {
+    Some((format!("{key}tools.exec"), block.get("tools")?.get("exec")?))
 }
 
 /// Every sandbox block with its key.
@@ -95,13 +138,31 @@ pub fn rewrite(text: &str) -> Result<String, EditError> {
     let mut text = text.to_owned();
     let root = edit::parse(&text).map_err(|error| EditError::Syntax(error.to_string()))?;
     for one in find(&root).into_iter().filter(|one| one.clear) {
-        text = if one.key == "agents.list" { to_entries(&text)? } else { rename(&text, &one.key)? };
+        text = match one.key.rsplit_once('.') {
+            _ if one.key == "agents.list" => to_entries(&text)?,
+            Some((block, "security" | "ask")) => to_mode(&text, block, &one.key)?,
+            _ => rename(&text, &one.key)?,
+        };
     }
     Ok(text)
 }
 
 fn path(key: &str) -> Result<KeyPath, EditError> {
     KeyPath::parse(key).map_err(|_| EditError::Layout(key.to_owned()))
+}
+
+/// The text without one half of a pair, and with the mode that the pair says where none is written yet.
+fn to_mode(text: &str, block: &str, half: &str) -> Result<String, EditError> {
+    let root = edit::parse(text).map_err(|error| EditError::Syntax(error.to_string()))?;
+    let layout = || EditError::Layout(block.to_owned());
+    let values = path(block)?.look_up(&root).cloned().unwrap_or_default();
+    let with = if values.get("mode").is_some() {
+        text.to_owned()
+    } else {
+        let mode = exact(&values).ok_or_else(layout)?;
+        edit::set(text, &path(&format!("{block}.mode"))?, &mode.into())?
+    };
+    edit::unset(&with, &path(half)?)
 }
 
 /// The value under its new name, unless that is written already.
@@ -207,6 +268,30 @@ mod tests {
         let wanted = serde_json::json!({"agents": {"entries": {"a": {"sandbox": {
             "scope": "session", "browser": {"noVncEnabled": false}}}}}});
         assert_eq!(value, wanted);
+    }
+
+    #[test]
+    fn pairs_become_modes_where_one_says_the_same() {
+        for (before, after) in [
+            (
+                "{tools:{exec:{security:'allowlist',ask:'on-miss',node:'n'}}}",
+                "{tools:{exec:{mode:'ask',node:'n'}}}",
+            ),
+            ("{tools:{exec:{mode:'auto',security:'full',ask:'off'}}}", "{tools:{exec:{mode:'auto'}}}"),
+            (
+                "{agents:{list:[{id:'a',tools:{exec:{security:'deny',ask:'off'}}}]}}",
+                "{agents:{entries:{a:{tools:{exec:{mode:'deny'}}}}}}",
+            ),
+        ] {
+            let got = edit::parse(&rewrite(before).unwrap()).unwrap();
+            assert_eq!(got, edit::parse(after).unwrap(), "{before}");
+        }
+        for kept in
+            ["security:'full',ask:'always'", "security:'full',ask:'on-miss'", "ask:'off'", "security:'deny'"]
+        {
+            let text = format!("{{tools:{{exec:{{{kept}}}}}}}");
+            assert_eq!(rewrite(&text).unwrap(), text);
+        }
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::approvals::safe_bins::Problem as SafeBinProblem;
+use crate::approvals::store::Local;
+use crate::approvals::store::lists::Waiting;
 use crate::config::{Config, ConfigError, Document, Places, Problem};
 use crate::engine::discover::Attempt;
 use crate::engine::{Capabilities, EngineFacts};
@@ -13,6 +16,8 @@ use crate::sandbox::Listed;
 pub struct Facts {
     /// The configuration.
     pub config: ConfigLook,
+    /// The approvals document.
+    pub approvals: ApprovalsLook,
     /// The state directory.
     pub state: StateLook,
     /// creel-init: where it is, or why there is none.
@@ -48,6 +53,34 @@ pub struct ConfigLook {
     pub places: Places,
     /// Files of a former registry of sandboxes.
     pub registry_files: Vec<PathBuf>,
+}
+
+/// The approvals document.
+#[derive(Debug)]
+pub struct ApprovalsLook {
+    /// What holds.
+    pub local: Local,
+    /// The mode bits of its file.
+    pub mode: Option<u32>,
+    /// Approvals that match nothing until they are given again.
+    pub waiting: Vec<Waiting>,
+    /// A policy of `OpenClaw`'s database could become the document.
+    pub importable: bool,
+    /// The file names the agent `main` as former versions did.
+    pub former_main: bool,
+    /// Programs that are configured as filters, once for each list.
+    pub safe_bins: Vec<SafeBinLook>,
+}
+
+/// One list of programs that only filter.
+#[derive(Debug)]
+pub struct SafeBinLook {
+    /// The key of the list.
+    pub key: String,
+    /// Entries without effect.
+    pub problems: Vec<SafeBinProblem>,
+    /// Programs that are found outside every trusted directory.
+    pub outside: Vec<(String, PathBuf)>,
 }
 
 /// The state directory.

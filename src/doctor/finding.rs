@@ -28,6 +28,16 @@ pub enum Repair {
     BrokenSandboxes,
     /// Rendezvous directories of nobody.
     StaleRuns,
+    /// Mode of the approvals document.
+    ApprovalsFile,
+    /// The agent `default` of the approvals document is called `main`.
+    ApprovalsAgent,
+    /// Programs that are configured as filters get an empty profile.
+    SafeBinProfiles,
+    /// Approvals that match nothing are removed.
+    WaitingApprovals,
+    /// The policy of `OpenClaw`'s database becomes the approvals document.
+    ImportApprovals,
 }
 
 /// One finding.

@@ -5,13 +5,14 @@
 //! | `finding` | the one shape of a finding |
 //! | `facts` | what is known of this machine, as values |
 //! | `gather` | reads them; writes nothing |
-//! | `installation`, `engine`, `configuration`, `sandboxes` | facts in, findings out; pure |
+//! | `installation`, `engine`, `configuration`, `approvals`, `sandboxes` | facts in, findings out; pure |
 //! | `repair` | what `--fix` does |
 //! | [`prove`] | a fresh sandbox in which everything is tried that must not work |
 //!
 //! The checks ask the functions that decide elsewhere (bind validator, tool policy, image recipes), so that the doctor
 //! has no second opinion. A configuration that cannot be used is a finding, not the end.
 
+mod approvals;
 mod configuration;
 mod engine;
 mod facts;
@@ -22,7 +23,7 @@ pub mod prove;
 mod repair;
 mod sandboxes;
 
-pub use facts::{ConfigLook, EngineLook, Facts, ImageLook, StateLook};
+pub use facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, SafeBinLook, StateLook};
 pub use finding::{Finding, Repair, Severity};
 pub use gather::{Around, look};
 pub use repair::{Done, repair};
@@ -31,6 +32,7 @@ pub use repair::{Done, repair};
 pub fn examine(facts: &Facts) -> Vec<Finding> {
     let used = configuration::uses_sandboxes(&facts.config);
     let mut all = configuration::checks(&facts.config);
+    all.extend(approvals::checks(&facts.approvals, &facts.config));
     all.extend(installation::checks(facts));
     all.extend(engine::checks(&facts.engine, used, &configuration::limited(&facts.config)));
     all.extend(engine::images(&facts.images, used));

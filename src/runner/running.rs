@@ -160,8 +160,7 @@ pub async fn start_on_host(
     super::pinned::in_time(permit)?;
     let plan = setting.plan(permit.command(), options.tty.is_some());
     tracing::debug!(permit = permit.digest(), %id, "start on the host");
-    let shell = plan.shell;
-    let mut spawn = request(id, plan, options);
+    let (shell, mut spawn) = (plan.shell, request(id, plan, options));
     super::pinned::lay(&mut spawn, permit);
     Ok(Running::new(Via::Init(link.spawn(spawn)?), id, shell, options.grace))
 }

@@ -35,11 +35,14 @@ impl Document {
     pub fn parse_handed_in(text: &str, file: &Path) -> Result<Self, DocumentError> {
         let parser = |text: &str| {
             let mut root: Value = json5::from_str(text).map_err(|error| {
-                let place = error.position();
-                place.map_or(Position { line: 1, column: 1 }, |place| Position {
-                    line: place.line + 1,
-                    column: place.column + 1,
-                })
+                // A text that ends too soon is wrong at its end.
+                let end = || Position {
+                    line: text.split('\n').count(),
+                    column: text.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+                };
+                error
+                    .position()
+                    .map_or_else(end, |place| Position { line: place.line + 1, column: place.column + 1 })
             })?;
             if let Some(map) = root.as_object_mut() {
                 map.insert("version".to_owned(), 1.into());

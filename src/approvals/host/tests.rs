@@ -176,7 +176,7 @@ fn assessed(facts: Facts) -> Assessed {
         suppresses: facts.suppresses,
         heredoc: facts.heredoc,
         denied: facts.denied.then(|| DeniedBy {
-            entry: 0,
+            entry: Some(0),
             pattern: "ls".to_owned(),
             command: "ls".to_owned(),
         }),

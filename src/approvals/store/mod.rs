@@ -33,8 +33,8 @@ pub mod write;
 pub use change::{Use, add_entries, socket, touch};
 pub use error::StoreError;
 pub use local::{Floor, Local};
-pub use read::read;
-pub use write::{edit, set};
+pub use read::{names_main_default, peek, read};
+pub use write::{edit, rewrite, set};
 
 /// The file's name in the state directory.
 pub const FILE_NAME: &str = "exec-approvals.json";

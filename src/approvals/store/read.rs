@@ -63,6 +63,18 @@ pub fn read(state: &StateDir) -> Local {
     local
 }
 
+/// The document that holds now, and nothing is written: no last good copy is kept of it.
+pub fn peek(state: &StateDir) -> Local {
+    Local::of(&look(state), next_revision())
+}
+
+/// Whether the file names the agent `main` as former versions did (spec `approvals.md` 1.09).
+pub fn names_main_default(local: &Local) -> bool {
+    let text = super::file::text_of(&local.path).ok().flatten();
+    let value = text.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    value.and_then(|value| Some(value.get("agents")?.get("default").is_some())).unwrap_or_default()
+}
+
 /// Numbers what was read.
 pub(super) fn next_revision() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);

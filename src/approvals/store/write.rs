@@ -39,6 +39,18 @@ pub fn edit<T, E: Into<StoreError>>(
     Err(StoreError::Changed(path.unwrap_or_else(|| look::shared(state))))
 }
 
+/// Writes the document as creel writes it, with forms of former versions replaced.
+///
+/// # Errors
+///
+/// As [`edit`].
+pub fn rewrite(state: &StateDir) -> Result<(), StoreError> {
+    let _lock = lock::take(state)?;
+    let raw = look(state);
+    let document = usable(&raw)?;
+    written(write(state, &raw, document)?, &raw.path)
+}
+
 /// The document that a change begins with.
 fn usable(raw: &Raw) -> Result<Document, DocumentError> {
     let found = match &raw.text {

@@ -73,7 +73,8 @@ impl Search {
             return own.is_none().then(|| nested(executable, name));
         }
         if let Some(command) = forwarded {
-            return (0..command.len()).find_map(|at| self.find(command.get(at..)?, depth + 1));
+            let given = (0..command.len()).find_map(|at| self.find(command.get(at..)?, depth + 1));
+            return given.or_else(|| self.made(arguments, depth));
         }
         let inner = match carrier::inner(&name, arguments)? {
             Inner::Tails(starts) => {
@@ -85,6 +86,14 @@ impl Search {
             }
         };
         inner.map(|inner| Hit { via_carrier: true, ..inner })
+    }
+
+    /// Code that is a word of a shell's text, for a program that is not.
+    fn made(&mut self, arguments: &[&str], depth: usize) -> Option<Hit> {
+        positional::substituted(arguments).into_iter().find_map(|words| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            self.find(&words, depth + 1)
+        })
     }
 }
 

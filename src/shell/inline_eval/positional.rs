@@ -16,8 +16,34 @@ pub(super) fn command<'a, 'w>(name: &str, arguments: &'a [&'w str]) -> Option<&'
         return None;
     }
     let (text, rest) = payload(arguments)?;
-    let parts = text.split([';', '|', '&', '\n', '(', ')', '{', '}']);
-    parts.into_iter().any(forwards).then_some(rest)
+    parts(text).any(forwards).then_some(rest)
+}
+
+/// The command lines of a text that forwards, with the arguments in place of what stands for them: code may stand in either.
+pub(super) fn substituted(arguments: &[&str]) -> Vec<Vec<String>> {
+    let Some((text, rest)) = payload(arguments) else { return Vec::new() };
+    parts(text).filter(|part| forwards(part)).map(|part| substitute(part, rest)).collect()
+}
+
+/// Most words that one line may become.
+const MAX_WORDS: usize = 1024;
+
+fn substitute(part: &str, arguments: &[&str]) -> Vec<String> {
+    let words = part.split_whitespace().skip_while(|word| PREFIXES.contains(word) || word.contains('='));
+    let each = words.flat_map(|word| {
+        let bare = word.trim_matches(['"', '\'', '\\']);
+        let name = bare.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
+        match (name, name.and_then(|name| name.parse::<usize>().ok())) {
+            (Some("@" | "*"), _) => arguments.get(1..).unwrap_or_default().to_vec(),
+            (_, Some(number)) => arguments.get(number).copied().into_iter().collect(),
+            _ => vec![bare],
+        }
+    });
+    each.take(MAX_WORDS).map(str::to_owned).collect()
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split([';', '|', '&', '\n', '(', ')', '{', '}'])
 }
 
 /// The text behind `-c`, and what follows it.

@@ -14,7 +14,7 @@ use super::lists::Lists;
 use super::shape::Around;
 use crate::approvals::assess::{Assessed, By, Rules, assess};
 use crate::approvals::binding::{BindError, Binding, bind, pin};
-use crate::approvals::document::Entry;
+use crate::approvals::document::{Coverage, Entry};
 use crate::approvals::enforce::{Enforced, Unpinnable, enforce};
 use crate::approvals::host::Looked;
 use crate::approvals::policy::Effective;
@@ -57,10 +57,9 @@ impl Look {
         let rules =
             Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(text, cwd, &rules, &lookup);
-        let denied_by = assessed
-            .denied
-            .as_ref()
-            .map(|by| by.entry.map_or_else(|| LIMITS.to_owned(), |entry| lists.denier(entry)));
+        let limits = || LIMITS.to_owned();
+        let denied_by =
+            assessed.denied.as_ref().map(|by| by.entry.map_or_else(limits, |entry| lists.denier(entry)));
         let pinned = enforce(&assessed, false);
         let seen = enforce(&assessed, true).ok();
         let remembered = remember(&assessed);
@@ -125,6 +124,11 @@ impl Look {
             Some(Use::of(entry, now, Some(text), program.as_deref()))
         })
         .collect()
+    }
+
+    /// Entries wait to be approved again.
+    pub(super) fn inactive(&self) -> bool {
+        self.lists.allow.entries().iter().any(|entry| entry.coverage() == Coverage::Inactive)
     }
 
     /// Its program and its words, where it is one command.

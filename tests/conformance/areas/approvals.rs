@@ -27,9 +27,22 @@ pub(crate) fn entries(list: &Value) -> Vec<Entry> {
     list.as_array().into_iter().flatten().map(of).collect()
 }
 
-/// The programs of the tree.
+/// The tree of a file, or that of the file beside it from which it takes its tree.
+pub(crate) fn tree(file: &Value) -> Value {
+    if file.get("fixture").is_some() {
+        return file.clone();
+    }
+    let path = crate::harness::vectors().join("allowlist.json");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let all: Value = serde_json::from_str(&text).unwrap();
+    serde_json::json!({"fixture": all["fixture"]})
+}
+
+/// The programs of the tree. No elements at all are no directory; an empty one is where the command runs.
 pub(crate) fn programs(input: &Value, root: &Path) -> HostPrograms {
-    HostPrograms::new(&texts(&input["path"]).join(":"), Some(root.join("home/user")))
+    let elements = texts(&input["path"]);
+    let path = if elements.is_empty() { "/nonexistent".to_owned() } else { elements.join(":") };
+    HostPrograms::new(&path, Some(root.join("home/user")))
 }
 
 /// The keys of safe bins; numbers that the configuration would refuse are brought into its range.
@@ -67,8 +80,10 @@ pub(crate) fn skills(input: &Value, lookup: &HostPrograms) -> Vec<Program> {
         return Vec::new();
     }
     let of = |skill: &Value| {
-        let found = lookup.program(skill["resolvedPath"].as_str()?, None)?;
-        Some(Program { invoked: found.invoked.with_file_name(skill["name"].as_str()?), real: found.real })
+        // Whoever supplies them writes names and paths as they are.
+        let found = lookup.program(skill["resolvedPath"].as_str()?.trim(), None)?;
+        let name = skill["name"].as_str()?.trim().to_lowercase();
+        Some(Program { invoked: found.invoked.with_file_name(name), real: found.real })
     };
     input["skillBins"].as_array().into_iter().flatten().filter_map(of).collect()
 }

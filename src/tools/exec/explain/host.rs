@@ -1,7 +1,7 @@
 //! A command beside the gateway: directory, environment, lists, decision, what would be bound and started. The decision is
 //! that of [`crate::approvals::host`].
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::entries::{self, Named};
@@ -50,7 +50,7 @@ impl Beside<'_, '_> {
             Err(refusal) => return Ok(Some(refusal)),
         };
         let lookup = HostPrograms::new(&self.look.side.path, self.gathered.places.home.clone());
-        let grants = self.grants(&fixed.cwd)?;
+        let grants = self.grants()?;
         let lists = Arc::new(Lists::compile(self.gathered, &grants, &lookup));
         let command = &self.look.params.command;
         let look = seen_by_exec::Look::at(command, &fixed.cwd, self.decided.strict_inline, lists, lookup);
@@ -117,13 +117,12 @@ impl Beside<'_, '_> {
         })
     }
 
-    /// Grants of the agent that hold in the directory.
-    fn grants(&self, cwd: &Path) -> Result<Vec<Grant>, Failure> {
+    /// Grants of the agent that hold.
+    fn grants(&self) -> Result<Vec<Grant>, Failure> {
         if self.look.elsewhere {
             return Ok(Vec::new());
         }
-        let grants = desk::standing(&self.gathered.state, self.gathered.subject.agent.as_str())?;
-        Ok(grants.into_iter().filter(|grant| grant.holds_in(Some(cwd))).collect())
+        Ok(desk::standing(&self.gathered.state, self.gathered.subject.agent.as_str())?)
     }
 
     /// What every rule says.
@@ -134,11 +133,13 @@ impl Beside<'_, '_> {
                 Some(by) => {
                     let local = &self.gathered.document;
                     let all = entries::denied(local, &self.gathered.subject.agent);
-                    let rule = by
-                        .entry
-                        .and_then(|entry| all.get(entry))
-                        .map(|named| named.rule(local, self.look.document));
-                    let why = format!("{:?} is denied", crate::shown::one_line(&by.command));
+                    let named = by.entry.and_then(|entry| all.get(entry));
+                    let rule = named.map(|named| named.rule(local, self.look.document));
+                    let command = crate::process::shorten::middle(&crate::shown::one_line(&by.command), 80);
+                    let why = match by.entry {
+                        Some(_) => format!("{command:?} is denied"),
+                        None => "it exceeds the limits of the analysis, and entries deny".to_owned(),
+                    };
                     Layer::of("denylist", Verdict::Deny, "denylist", why).by(rule)
                 }
                 None => Layer::of("denylist", Verdict::Allow, "denylist", "no entry denies it"),
