@@ -1,7 +1,7 @@
 //! Programs that run another one, with the options that are understood (spec `approvals.md` §7). An option that is not makes
 //! it unclear where the inner command begins.
 
-use super::{Argument, runs};
+use super::{Argument, packages, runs};
 use crate::shell::inline_eval::{carrier, program};
 
 /// How many wrappers are looked through (7.01).
@@ -97,9 +97,42 @@ pub(super) fn is_shell(name: &str) -> bool {
 }
 
 /// Programs that start what their arguments name, and change what that is.
-const CARRIERS: &[&str] = &[
-    "xargs", "parallel", "npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "bunx", "bun", "busybox", "toybox",
-    "script", "entr", "ssh",
+const CARRIERS: &[&str] = &["xargs", "parallel", "busybox", "toybox", "script", "entr"];
+/// Wrappers that change who or where the inner command is, or how long it lives (7.01).
+const BLOCKED: &[&str] = &[
+    "bwrap",
+    "catchsegv",
+    "chrt",
+    "chroot",
+    "cpulimit",
+    "doas",
+    "eatmydata",
+    "firejail",
+    "gosu",
+    "ionice",
+    "linux32",
+    "linux64",
+    "nsenter",
+    "numactl",
+    "pkexec",
+    "proot",
+    "proxychains",
+    "proxychains4",
+    "runuser",
+    "setarch",
+    "setsid",
+    "setpriv",
+    "su",
+    "su-exec",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "torify",
+    "torsocks",
+    "unbuffer",
+    "unshare",
+    "watch",
+    "xvfb-run",
 ];
 /// Options that make a program start another one.
 const STARTING: &[(&[&str], &[&str])] = &[
@@ -120,11 +153,13 @@ const STARTING: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["sort"], &["--compress-program"]),
+    // A configuration names commands that run here.
+    (&["ssh"], &["-o", "-F"]),
 ];
 
 /// Whether a program starts others that its arguments name.
 pub(super) fn starts_others(name: &str, words: &[Argument]) -> bool {
-    if CARRIERS.contains(&name) || name == "find" && runs::code_of(words) {
+    if CARRIERS.contains(&name) || packages::starts(name, words) || name == "find" && runs::code_of(words) {
         return true;
     }
     let Some((_, options)) = STARTING.iter().find(|(names, _)| names.contains(&name)) else { return false };
@@ -153,6 +188,9 @@ fn has(word: &str, option: &str, old: bool) -> bool {
 /// What a command line runs in turn. `called` is the command word as written.
 pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
     let arguments = argv.get(1..).unwrap_or_default();
+    if BLOCKED.contains(&name) {
+        return Inner::Blocked;
+    }
     if arguments.is_empty() && name != "env" {
         // `nohup` alone runs nothing; a builtin alone neither.
         return if WRAPPERS.iter().any(|wrapper| wrapper.name == name) {
