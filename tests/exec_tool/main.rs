@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod binding;
 mod host;
 mod lab;
 mod policy;

@@ -113,11 +113,7 @@ impl Allowlist {
     }
 
     /// The same; `digest` says what a file holds, where an entry that fits otherwise pins the content of its program.
-    pub fn find_by(
-        &self,
-        subject: &Subject<'_>,
-        digest: &dyn Fn(&Path) -> Option<String>,
-    ) -> Option<usize> {
+    pub fn find_by(&self, subject: &Subject<'_>, digest: &dyn Fn(&Path) -> Option<String>) -> Option<usize> {
         let held = OnceCell::new();
         let holds = |compiled: &Compiled| {
             let Some(wanted) = &compiled.content else { return true };
