@@ -10,6 +10,7 @@
 
 mod approvals;
 mod class9;
+mod binding;
 mod host;
 mod lab;
 mod policy;
