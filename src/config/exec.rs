@@ -191,7 +191,11 @@ fn grant_expiry(block: &Block<'_>) -> Option<Set<u64>> {
     let most = u64::from(crate::approvals::desk::MAX_DAYS);
     if days.value > most {
         let message = format!("{} is more than {most} days", days.value);
-        block.problem("grantExpiryDays", message, "give 1 to 3650, or leave the key out: grants then live until revoked");
+        block.problem(
+            "grantExpiryDays",
+            message,
+            "give 1 to 3650, or leave the key out: grants then live until revoked",
+        );
         return None;
     }
     Some(days)
