@@ -9,8 +9,10 @@
 )]
 
 mod approvals;
+mod class9;
 mod host;
 mod lab;
 mod policy;
+mod reviews;
 mod sandbox;
 mod slow;
