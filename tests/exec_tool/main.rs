@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod explain;
 mod host;
 mod lab;
 mod policy;
