@@ -131,6 +131,10 @@ impl Lookup for HostPrograms {
         std::fs::metadata(&real).is_ok_and(|found| found.is_file()).then_some(real)
     }
 
+    fn digest(&self, file: &Path) -> Option<String> {
+        super::binding::content_digest(file)
+    }
+
     fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }

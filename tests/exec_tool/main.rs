@@ -10,8 +10,10 @@
 
 mod approvals;
 mod explain;
+mod class9;
 mod host;
 mod lab;
 mod policy;
+mod reviews;
 mod sandbox;
 mod slow;
