@@ -11,6 +11,7 @@
 mod approvals;
 mod explain;
 mod class9;
+mod binding;
 mod host;
 mod lab;
 mod policy;
