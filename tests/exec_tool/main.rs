@@ -9,9 +9,9 @@
 )]
 
 mod approvals;
-mod explain;
-mod class9;
 mod binding;
+mod class9;
+mod explain;
 mod host;
 mod lab;
 mod policy;

@@ -12,7 +12,12 @@ use crate::shown::one_line;
 const BELOW_AGENTS: &[&str] = &["allowlist", "mcpTools"];
 
 /// Of the documents, for one agent. `unusable`: entries whose pattern of arguments cannot be compared, and why.
-pub(super) fn of(local: &Local, config: &Config, entries: &[Named], unusable: &[(usize, String)]) -> Vec<String> {
+pub(super) fn of(
+    local: &Local,
+    config: &Config,
+    entries: &[Named],
+    unusable: &[(usize, String)],
+) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(local.problems().map(ToString::to_string));
     misplaced(&local.held.document, local.locator(), &mut notes);
@@ -81,7 +86,8 @@ mod tests {
         )
         .unwrap();
         let local = Local::alone(&file).unwrap();
-        let config = Config::parse("{agents: {entries: {main: {}, OPS: {}}}}", Path::new("/c"), &|_| None).unwrap();
+        let config =
+            Config::parse("{agents: {entries: {main: {}, OPS: {}}}}", Path::new("/c"), &|_| None).unwrap();
         let notes = of(&local, &config, &[], &[]);
         let told = |wanted: &str| notes.iter().any(|note| note.contains(wanted));
         assert_eq!(notes.len(), 3, "{notes:#?}");
