@@ -9,8 +9,9 @@
 )]
 
 mod approvals;
-mod class9;
 mod binding;
+mod class9;
+mod explain;
 mod host;
 mod lab;
 mod policy;
