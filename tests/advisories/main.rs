@@ -5,4 +5,6 @@
 
 mod class1;
 mod class2;
+mod class3;
+mod class4;
 mod machine;
