@@ -140,7 +140,7 @@ fn nobody_waits_for_a_schedule_that_nobody_watches() {
     let began = Instant::now();
     let told = result(call(&home, "uname", &json!({ "cron": true })));
     assert!(began.elapsed() < Duration::from_secs(10), "it must not wait for its time to be over");
-    assert_eq!(told["details"]["status"], "approval-unavailable", "{told}");
+    assert_eq!(told["error"]["code"], "CRL-APPR-004", "{told}");
     // With a surface it waits, and "always" is a grant for exactly this run.
     let watch = Lines::of(home.creel(&["approvals", "watch", "--json"]).stdin(std::process::Stdio::piped()));
     watch.next();

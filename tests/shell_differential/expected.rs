@@ -19,7 +19,7 @@ const OWN: &[&str] = &[
     "echo", "printf", "kill", "wait", "exit", "return", "break", "continue", "shift", "times", "type", "bg",
     "fg", "logout", "suspend", "caller", "dirs", "disown", "help", "exec", "command", "builtin", "[[",
     "coproc", "!", "{", "}", "if", "then", "else", "fi", "do", "done", "case", "esac", "for", "while",
-    "until", "select", "function", "in", "time",
+    "until", "select", "function", "in", "time", "sh", "bash", "dash",
 ];
 /// Wrappers whose operands are in order, as written.
 const WRAPPED: &[&str] = &[
@@ -44,10 +44,19 @@ const WRAPPED: &[&str] = &[
 pub(crate) fn expected(text: &str, groups: &[Group], pinned: bool) -> Option<Expected> {
     let mut listed = Vec::new();
     listing(groups, &mut listed)?;
-    let mut walk = Walk { sure: !text.contains("|&"), pinned };
+    let mut walk = Walk { sure: !text.contains("|&") && open(text), pinned };
     let mut steps = Vec::new();
     walk.list(groups, &mut steps);
     Some(Expected { steps, listed, sure: walk.sure })
+}
+
+/// Whether every descriptor that is named may be open.
+fn open(text: &str) -> bool {
+    let named = text.split("&").skip(1).map(|rest| rest.trim_start());
+    named.into_iter().all(|rest| {
+        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        matches!(number.as_str(), "" | "0" | "1" | "2")
+    })
 }
 
 fn call(argv: &[Argument]) -> Option<Call> {
