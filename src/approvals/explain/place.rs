@@ -125,9 +125,10 @@ impl EntryShown {
 
     /// As people read it.
     pub fn shown(&self) -> String {
+        use std::fmt::Write as _;
         let mut text = format!("{:?}", crate::shown::one_line(&self.pattern));
         if let Some(pattern) = &self.arg_pattern {
-            text.push_str(&format!(" with arguments {:?}", crate::shown::one_line(pattern)));
+            let _ = write!(text, " with arguments {:?}", crate::shown::one_line(pattern));
         }
         if self.covers == Coverage::Inactive.label() {
             text.push_str(" (inactive)");
