@@ -66,8 +66,22 @@ pub(super) fn has(config: &Config, id: &AgentId, sandboxed: bool, tool: &str) ->
     config.tool_policy(id, &caller).verdict(&Tool::new(tool)) == Verdict::Allow
 }
 
-/// What only the merged values show.
-pub(super) fn merged(config: &Config, document: &Document, places: &Places) -> Vec<Finding> {
+/// How far an agent's commands are trusted outside a sandbox, and whether somebody has written that. `None` where it has no
+/// exec, or every session has a sandbox.
+pub(super) fn reach(config: &Config, id: &AgentId, places: &Places) -> Option<(Security, bool)> {
+    let sandbox = config.sandbox(id, places).ok()?;
+    let exec = config.exec(id);
+    if !has(config, id, sandbox.mode != Mode::Off, "exec") {
+        return None;
+    }
+    let written = exec.mode.map(|mode| mode.pair().0).or(exec.security);
+    // Nothing that is written and always a sandbox: nothing reaches a host.
+    (written.is_some() || sandbox.mode != Mode::All)
+        .then(|| (written.unwrap_or(Security::Full), written.is_some()))
+}
+
+/// What only the merged values show. `open`: anybody can write to an agent.
+pub(super) fn merged(config: &Config, document: &Document, places: &Places, open: bool) -> Vec<Finding> {
     let mut all = Vec::new();
     for id in agents(config) {
         let Ok(sandbox) = config.sandbox(&id, places) else { continue };
@@ -94,7 +108,7 @@ pub(super) fn merged(config: &Config, document: &Document, places: &Places) -> V
             all.push(
                 Finding::new(
                     "tools.exec.security_full_configured",
-                    Severity::Warn,
+                    if open { Severity::Critical } else { Severity::Warn },
                     "Commands run on the host without a question",
                     format!(
                         "agent {id}: security is full, nobody is asked, and not every session has a sandbox"

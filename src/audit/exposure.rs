@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::finding::{Finding, Severity};
 use super::raw::at;
 use super::{elevated, exec};
+use crate::config::exec::Security;
 use crate::config::index::member;
 use crate::config::{Config, Document, Mode, Places};
 use crate::session::AgentId;
@@ -39,6 +40,7 @@ pub(super) fn checks(config: &Config, document: &Document, places: &Places) -> V
                 .at(document, first),
             );
         }
+        all.extend(with_exec(config, document, places, first, &who));
         all.extend(runtime_or_fs(document, first, &who, &risks));
         let control: Vec<&str> =
             risks.iter().filter(|risk| !risk.control.is_empty()).map(|risk| risk.agent.as_str()).collect();
@@ -73,6 +75,44 @@ pub(super) fn checks(config: &Config, document: &Document, places: &Places) -> V
         );
     }
     all
+}
+
+/// Whether anybody can write to an agent.
+pub(super) fn is_open(document: &Document) -> bool {
+    !channels(document.root()).0.is_empty()
+}
+
+/// Agents whose commands may run for anybody: those for whom nobody has written `deny`.
+fn with_exec(
+    config: &Config,
+    document: &Document,
+    places: &Places,
+    first: &str,
+    who: &str,
+) -> Option<Finding> {
+    let reach = |id: &AgentId| Some((id.clone(), exec::reach(config, id, places)?.0));
+    let agents: Vec<(AgentId, Security)> = exec::agents(config)
+        .iter()
+        .filter_map(reach)
+        .filter(|(_, security)| *security != Security::Deny)
+        .collect();
+    let names: Vec<&str> = agents.iter().map(|(id, _)| id.as_str()).collect();
+    let full = agents.iter().any(|(_, security)| *security == Security::Full);
+    let (severity, how) = if full {
+        (Severity::Critical, "without being listed")
+    } else {
+        (Severity::Warn, "as far as they are listed or approved")
+    };
+    (!agents.is_empty()).then(|| {
+        Finding::new(
+            "security.exposure.open_channels_with_exec",
+            severity,
+            "Anybody can write to an agent that runs commands",
+            format!("open: {who}; commands of agents {} run {how}", names.join(", ")),
+            "set the policy to allowlist, or tools.exec.mode to deny",
+        )
+        .at(document, first)
+    })
 }
 
 fn runtime_or_fs(document: &Document, first: &str, who: &str, risks: &[Risk]) -> Option<Finding> {

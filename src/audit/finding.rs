@@ -68,6 +68,14 @@ impl Finding {
         }
     }
 
+    /// About a key of another file, whose lines are not known.
+    #[must_use]
+    pub(super) fn of_file(mut self, file: &std::path::Path, key: &str) -> Self {
+        self.file = Some(file.to_owned());
+        self.key = Some(key.to_owned());
+        self
+    }
+
     /// About this key, wherever it stands; a key that is not written is told all the same.
     #[must_use]
     pub(super) fn at(mut self, document: &Document, key: &str) -> Self {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::finding::{Finding, Severity};
+use super::raw::{self, at};
 use crate::config::Document;
 use crate::config::index::{element, member};
 
@@ -17,9 +18,12 @@ pub(super) fn checks(document: &Document) -> Vec<Finding> {
     let mut found = Vec::new();
     walk(document.root(), "", DEPTH, &mut found);
     let root = document.root();
-    let apply_patch = root.pointer("/tools/exec/applyPatch/workspaceOnly");
-    if apply_patch == Some(&Value::Bool(false)) {
-        found.push(("tools.exec.applyPatch.workspaceOnly".to_owned(), "false".to_owned()));
+    let apply_patch = ["tools", "exec", "applyPatch", "workspaceOnly"];
+    let agents = raw::agents(root).into_iter().map(|layer| (format!("{}.", layer.key), layer.block));
+    for (prefix, block) in std::iter::once((String::new(), root)).chain(agents) {
+        if at(block, &apply_patch) == Some(&Value::Bool(false)) {
+            found.push((format!("{prefix}{}", apply_patch.join(".")), "false".to_owned()));
+        }
     }
     let flag = |(key, value): (String, String)| {
         Finding::new(

@@ -1,9 +1,11 @@
-//! What the audit needs of this machine: where binds lead, and which browser containers run.
+//! What the audit needs of this machine: where binds lead, who may write to trusted directories, and which browser containers run.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::browser::{BrowserContainer, BrowserLook, LABEL};
-use super::raw;
+use super::{raw, safe_bins};
+use crate::approvals::safe_bins::writable;
 use crate::config::substitute::substitute;
 use crate::config::{Document, Places};
 use crate::engine::{Discovery, Engine};
@@ -27,6 +29,12 @@ pub fn judge_binds(
         validate::validate(&text, &key, &policy).err()
     };
     raw::binds(document.root()).into_iter().filter_map(one).collect()
+}
+
+/// Trusted directories of the configuration that others may write to (spec `approvals.md` 6.04).
+pub fn writable_dirs(document: &Document, places: &Places) -> Vec<PathBuf> {
+    let directories = safe_bins::trusted_dirs(document, places.home.as_deref());
+    writable(directories.iter().map(PathBuf::as_path))
 }
 
 /// Asks for running containers of the sandbox browser, whoever made them.

@@ -5,9 +5,13 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-fn report(text: &str, browsers: &BrowserLook) -> Report {
+pub(super) fn report(text: &str, browsers: &BrowserLook) -> Report {
+    with_approvals(text, browsers, None)
+}
+
+pub(super) fn with_approvals(text: &str, browsers: &BrowserLook, approvals: Option<&Local>) -> Report {
     let file = Path::new("/state/openclaw.json");
-    let places = Places { home: None, state: "/state".into() };
+    let places = Places { home: Some("/home/me".into()), state: "/state".into() };
     let document = Document::parse(text, file).ok();
     let config = Config::parse(text, file, &|_| None);
     let binds =
@@ -17,12 +21,14 @@ fn report(text: &str, browsers: &BrowserLook) -> Report {
         config: config.as_ref(),
         places: &places,
         binds: &binds,
+        writable: &[],
+        approvals,
         browsers,
     })
 }
 
 /// The findings that are worth more than a note.
-fn bad(text: &str) -> Vec<(String, Severity)> {
+pub(super) fn bad(text: &str) -> Vec<(String, Severity)> {
     let all = report(text, &BrowserLook::NoEngine).findings.into_iter();
     all.filter(|one| one.severity > Severity::Info).map(|one| (one.check_id, one.severity)).collect()
 }
@@ -144,10 +150,11 @@ fn each_check_of_exposure_has_its_case() {
     let open = "channels: {telegram: {groupPolicy: 'open'}}";
     let ids = |text: &str| -> Vec<String> { bad(text).into_iter().map(|one| one.0).collect() };
     let elevated = "security.exposure.open_groups_with_elevated";
+    let commands = "security.exposure.open_channels_with_exec";
     let runtime = "security.exposure.open_groups_with_runtime_or_fs";
     let control = "security.exposure.open_groups_with_control_plane_tools";
     let people = "security.trust_model.multi_user_heuristic";
-    assert_eq!(ids(&format!("{{{open}}}")), [elevated, runtime, control, people]);
+    assert_eq!(ids(&format!("{{{open}}}")), [elevated, commands, runtime, control, people]);
     // In a sandbox neither commands nor gateway and automations are left; sessions may be started.
     let held = format!(
         "{{{open}, tools: {{elevated: {{enabled: false}}, deny: ['sessions_spawn', 'sessions_send']}}, {ALL}}}"

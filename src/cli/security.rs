@@ -7,6 +7,7 @@ use super::Common;
 use super::doctor::EXIT_WRONG;
 use super::paint::Paint;
 use super::print;
+use crate::approvals::store;
 use crate::audit::{self, Finding, Input, Report, Severity};
 use crate::config::{self, Config, Document, Places, document};
 use crate::engine::Discovery;
@@ -69,6 +70,9 @@ async fn look(common: &Common) -> Result<Report, Failure> {
     let parsed = text.ok().and_then(|text| Document::parse(&text, &located.path).ok());
     let binds =
         parsed.as_ref().map(|document| audit::judge_binds(document, &places, &var)).unwrap_or_default();
+    let writable =
+        parsed.as_ref().map(|document| audit::writable_dirs(document, &places)).unwrap_or_default();
+    let approvals = store::peek(&state);
     let browsers =
         audit::ask_browsers(&Discovery::from_process(common.engine.clone()), audit::BROWSER_TIME).await;
     Ok(audit::audit(&Input {
@@ -76,6 +80,8 @@ async fn look(common: &Common) -> Result<Report, Failure> {
         config: config.as_ref(),
         places: &places,
         binds: &binds,
+        writable: &writable,
+        approvals: Some(&approvals),
         browsers: &browsers,
     }))
 }
@@ -87,25 +93,42 @@ fn show(report: &Report, paint: Paint) {
             Severity::Warn => paint.doubtful("warn    "),
             Severity::Info => "info    ".to_owned(),
         };
-        print::painted(&format!(
-            "{word}  {}  {}",
-            one_line(&finding.title),
-            paint.faint(&format!("[{}]", finding.check_id))
-        ));
-        print::line(&format!("          {}", one_line(&finding.detail)));
-        if let Some(place) = place(finding) {
-            print::line(&format!("          rule: {place}"));
-        }
-        print::line(&format!("          fix:  {}", one_line(&finding.remediation)));
+        show_one(finding, &word, paint);
+    }
+    for suppressed in &report.suppressed_findings {
+        show_one(&suppressed.finding, "accepted", paint);
+        let (by, why) = (&suppressed.suppressed_by, &suppressed.suppression_reason);
+        print::line(&format!("          accepted by {}: {}", one_line(by), one_line(why)));
     }
     let counts = &report.summary;
-    print::line(&format!("\n{} critical, {} warnings, {} notes", counts.critical, counts.warn, counts.info));
+    let accepted = match report.suppressed_findings.len() {
+        0 => String::new(),
+        count => format!(", {count} accepted"),
+    };
+    print::line(&format!(
+        "\n{} critical, {} warnings, {} notes{accepted}",
+        counts.critical, counts.warn, counts.info
+    ));
+}
+
+fn show_one(finding: &Finding, word: &str, paint: Paint) {
+    print::painted(&format!(
+        "{word}  {}  {}",
+        one_line(&finding.title),
+        paint.faint(&format!("[{}]", finding.check_id))
+    ));
+    print::line(&format!("          {}", one_line(&finding.detail)));
+    if let Some(place) = place(finding) {
+        print::line(&format!("          rule: {place}"));
+    }
+    print::line(&format!("          fix:  {}", one_line(&finding.remediation)));
 }
 
 fn place(finding: &Finding) -> Option<String> {
     let key = finding.key.as_ref()?;
     match (&finding.file, finding.line, finding.column) {
         (Some(file), Some(line), Some(column)) => Some(format!("{}:{line}:{column} {key}", file.display())),
+        (Some(file), ..) => Some(format!("{} {key}", file.display())),
         _ => Some(key.clone()),
     }
 }

@@ -1,11 +1,12 @@
 //! Checks of the approvals document, and of what comes of it and the configuration (spec `approvals.md` §17.2). Pure.
 
 use super::configuration::{agents, resolved};
-use super::facts::{ApprovalsLook, ConfigLook};
+use super::facts::{ApprovalsLook, ConfigLook, SafeBinLook};
 use super::finding::{Finding, Repair};
 use crate::approvals::document::Standing;
 use crate::approvals::overview::{holds, strangers};
 use crate::approvals::policy::{Effective, Source};
+use crate::approvals::safe_bins::Problem;
 use crate::config::{Config, Mode};
 use crate::error::Diagnose as _;
 use crate::policy::{Caller, Tool};
@@ -23,6 +24,7 @@ pub(super) fn checks(look: &ApprovalsLook, config: &ConfigLook) -> Vec<Finding> 
     let mut all = document(look);
     all.extend(waiting(look));
     all.extend(imports(look));
+    all.extend(look.safe_bins.iter().flat_map(safe_bins));
     if let Ok(parsed) = &config.config {
         all.extend(strange_agents(parsed, look));
         all.extend(conflicts(parsed, look));
@@ -119,6 +121,30 @@ fn imports(look: &ApprovalsLook) -> Option<Finding> {
             )
             .repair(Repair::ImportApprovals),
     )
+}
+
+/// Programs that are configured as filters, and never count as one.
+fn safe_bins(list: &SafeBinLook) -> Vec<Finding> {
+    let problem = |problem: &Problem| {
+        let (id, repair) = match problem {
+            Problem::NoProfile(_) => ("tools.exec.safe_bins_missing_profile", Some(Repair::SafeBinProfiles)),
+            Problem::Language(_) => ("tools.exec.safe_bins_risky", None),
+        };
+        let finding = Finding::warning(id, one_line(&problem.to_string()))
+            .rule(list.key.clone())
+            .fix(one_line(&problem.fix()));
+        match repair {
+            Some(repair) => finding.repair(repair),
+            None => finding,
+        }
+    };
+    let outside = |(name, real): &(String, std::path::PathBuf)| {
+        let (name, real) = (one_line(name), one_line(&real.display().to_string()));
+        Finding::warning("tools.exec.safe_bins_outside", format!("{name} is {real}, outside every trusted directory"))
+            .rule(list.key.clone())
+            .fix("add its directory to tools.exec.safeBinTrustedDirs where only trusted users write there; or allow its path")
+    };
+    list.problems.iter().map(problem).chain(list.outside.iter().map(outside)).collect()
 }
 
 fn strange_agents(config: &Config, look: &ApprovalsLook) -> Vec<Finding> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::approvals::safe_bins::Problem as SafeBinProblem;
 use crate::approvals::store::Local;
 use crate::approvals::store::lists::Waiting;
 use crate::config::{Config, ConfigError, Document, Places, Problem};
@@ -67,6 +68,19 @@ pub struct ApprovalsLook {
     pub importable: bool,
     /// The file names the agent `main` as former versions did.
     pub former_main: bool,
+    /// Programs that are configured as filters, once for each list.
+    pub safe_bins: Vec<SafeBinLook>,
+}
+
+/// One list of programs that only filter.
+#[derive(Debug)]
+pub struct SafeBinLook {
+    /// The key of the list.
+    pub key: String,
+    /// Entries without effect.
+    pub problems: Vec<SafeBinProblem>,
+    /// Programs that are found outside every trusted directory.
+    pub outside: Vec<(String, PathBuf)>,
 }
 
 /// The state directory.

@@ -32,6 +32,8 @@ pub enum Repair {
     ApprovalsFile,
     /// The agent `default` of the approvals document is called `main`.
     ApprovalsAgent,
+    /// Programs that are configured as filters get an empty profile.
+    SafeBinProfiles,
     /// Approvals that match nothing are removed.
     WaitingApprovals,
     /// The policy of `OpenClaw`'s database becomes the approvals document.

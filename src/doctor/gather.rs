@@ -5,7 +5,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::configuration;
-use super::facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, StateLook};
+use super::facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, SafeBinLook, StateLook};
+use crate::approvals::programs::{HostPrograms, Lookup as _};
+use crate::approvals::safe_bins::SafeBins;
 use crate::approvals::store::{self, lists};
 use crate::client::SandboxOptions;
 use crate::config::{Config, Document, Located, Places, document};
@@ -50,7 +52,7 @@ pub async fn look(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> Fact
         sandboxes: None,
         stale_runs: Vec::new(),
         drift: Vec::new(),
-        approvals: approvals(&around.state),
+        approvals: approvals(around, &config, var),
         config,
     };
     if let Some(engine) = handle {
@@ -91,7 +93,8 @@ fn configured(around: &Around, var: &dyn Fn(&str) -> Option<String>) -> ConfigLo
 }
 
 /// Nothing is kept of what is read.
-fn approvals(state: &StateDir) -> ApprovalsLook {
+fn approvals(around: &Around, config: &ConfigLook, var: &dyn Fn(&str) -> Option<String>) -> ApprovalsLook {
+    let state = &around.state;
     let local = store::peek(state);
     let file = std::fs::symlink_metadata(&local.path).ok().filter(std::fs::Metadata::is_file);
     ApprovalsLook {
@@ -99,8 +102,41 @@ fn approvals(state: &StateDir) -> ApprovalsLook {
         waiting: lists::waiting(&local.held.document, None),
         importable: store::import::waits(state),
         former_main: store::names_main_default(&local),
+        safe_bins: config.config.as_ref().map(|config| safe_bins(config, around, var)).unwrap_or_default(),
         local,
     }
+}
+
+/// Each list once, however many agents have it.
+fn safe_bins(config: &Config, around: &Around, var: &dyn Fn(&str) -> Option<String>) -> Vec<SafeBinLook> {
+    let lookup = HostPrograms::new(&var("PATH").unwrap_or_default(), around.places.home.clone());
+    let mut all: Vec<SafeBinLook> = Vec::new();
+    for agent in configuration::agents(config) {
+        let settings = config.exec(&agent).safe_bins;
+        let Some(written) = &settings.bins else { continue };
+        if all.iter().any(|known| known.key == written.key) {
+            continue;
+        }
+        let bins = SafeBins::new(&settings, &lookup);
+        let directories: Vec<&Path> = bins.directories().collect();
+        let trusted = |name: &str, real: &Path| {
+            let leads = |directory: &&Path| {
+                let path = directory.join(name);
+                lookup.program(&path.to_string_lossy(), None).is_some_and(|found| found.real == real)
+            };
+            real.parent().is_some_and(|parent| directories.contains(&parent)) || directories.iter().any(leads)
+        };
+        let outside = written.value.iter().filter_map(|name| {
+            let real = lookup.program(name, None)?.real;
+            (!trusted(name, &real)).then(|| (name.clone(), real))
+        });
+        all.push(SafeBinLook {
+            key: written.key.clone(),
+            problems: bins.problems().to_vec(),
+            outside: outside.collect(),
+        });
+    }
+    all
 }
 
 fn state(root: &Path) -> StateLook {

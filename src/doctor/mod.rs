@@ -23,7 +23,7 @@ pub mod prove;
 mod repair;
 mod sandboxes;
 
-pub use facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, StateLook};
+pub use facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, SafeBinLook, StateLook};
 pub use finding::{Finding, Repair, Severity};
 pub use gather::{Around, look};
 pub use repair::{Done, repair};

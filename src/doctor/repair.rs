@@ -11,8 +11,11 @@ use super::facts::Facts;
 use super::finding::{Finding, Repair};
 use super::gather::Around;
 use super::sandboxes::is_broken;
+use crate::approvals::safe_bins::Problem;
 use crate::approvals::store as approvals;
-use crate::config::{Config, legacy, store};
+use crate::config::edit::{self, EditError};
+use crate::config::index::member;
+use crate::config::{Config, KeyPath, legacy, store};
 use crate::engine::Engine;
 use crate::error::{Diagnose as _, Failure};
 use crate::sandbox::{ByLink, Sandboxes};
@@ -46,6 +49,7 @@ pub async fn repair(
             Repair::StaleRuns => stale(around).await,
             Repair::ApprovalsFile => approvals_file(facts),
             Repair::ApprovalsAgent => approvals_agent(around, facts),
+            Repair::SafeBinProfiles => profiles(around, facts, var),
             Repair::WaitingApprovals => waiting(around),
             Repair::ImportApprovals => store_import(around),
         };
@@ -96,6 +100,35 @@ fn approvals_file(facts: &Facts) -> Result<Vec<String>, Failure> {
 fn approvals_agent(around: &Around, facts: &Facts) -> Result<Vec<String>, Failure> {
     approvals::rewrite(&around.state)?;
     Ok(vec![format!("{}: agents.default is called agents.main", facts.approvals.local.locator())])
+}
+
+/// An empty profile for each program that has none; never for a language.
+fn profiles(
+    around: &Around,
+    facts: &Facts,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<String>, Failure> {
+    let of = |list: &super::facts::SafeBinLook| {
+        let block = list.key.strip_suffix("safeBins").map(|block| format!("{block}safeBinProfiles"));
+        let names = list.problems.iter().filter_map(|problem| match problem {
+            Problem::NoProfile(name) => Some(name),
+            Problem::Language(_) => None,
+        });
+        let keys = names.filter_map(|name| Some(member(block.as_deref()?, name)));
+        keys.collect::<Vec<_>>()
+    };
+    let keys: Vec<String> = facts.approvals.safe_bins.iter().flat_map(of).collect();
+    let Around { located, state, places, .. } = around;
+    let sound = |_: &str, after: &str| Config::parse(after, &located.path, var)?.check_all(places);
+    let change = |text: &str| {
+        keys.iter().try_fold(text.to_owned(), |text, key| {
+            let path = KeyPath::parse(key).map_err(|_| EditError::Layout(key.clone()))?;
+            edit::set(&text, &path, &serde_json::json!({}))
+        })
+    };
+    let changed = store::update(located, state, sound, change)?;
+    let told = keys.iter().map(|key| format!("{}: {key} written, empty", located.path.display()));
+    Ok(if changed { told.collect() } else { Vec::new() })
 }
 
 fn waiting(around: &Around) -> Result<Vec<String>, Failure> {

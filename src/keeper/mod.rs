@@ -10,6 +10,7 @@
 //! | `life` | its life: lock, serve, end |
 //! | `serve` | its side of the socket |
 //! | [`client`] | the other side: connect, start one where none is, call again |
+//! | `approvals` | the approval socket |
 //! | `caller` | whose configuration and engine a call means |
 //! | `message` | what is said; pure |
 //! | `lines` | lines of bounded length |
@@ -20,6 +21,7 @@
 //! | `toolbox` | what is served: tools and sessions |
 //! | `wake` | waits until a file changes |
 
+mod approvals;
 mod caller;
 pub mod client;
 mod error;

@@ -4,6 +4,7 @@
 use super::ending::Ending;
 use super::record::View;
 use super::{said, shorten};
+use crate::runner::Asked;
 
 /// Characters of the output's end that are looked at.
 const SOURCE: usize = 400;
@@ -33,8 +34,8 @@ pub fn exit_notice(view: &View, output: &str) -> Option<String> {
     Some(head + &shown + &retry)
 }
 
-/// Characters of the output's end in the message about an approved command.
-pub const APPROVED_SOURCE: usize = 16_000;
+/// Characters of the output's end in the message about an approved command: with it a message is relayed whole.
+pub const APPROVED_SOURCE: usize = 7000;
 
 /// The message about the end of a command that somebody approved after its call had returned: its result. `None` where
 /// there is nobody to hear of it, or the end was asked for. The output is what a stranger may have written: it is fenced.
@@ -46,11 +47,29 @@ pub fn finished_notice(view: &View, output: &str, cut: bool) -> Option<String> {
     }
     let how = if ending.timed_out() { "timeout".to_owned() } else { ending.how() };
     let head = format!("Exec finished (gateway id={approval}, session={}, {how})", view.id);
+    if let Some(why) = not_started(view) {
+        return Some(format!(
+            "Exec denied (gateway id={approval}, spawn-failed: {why}): {}",
+            view.begin.command
+        ));
+    }
     let output = output.trim_end();
     if output.trim().is_empty() {
         return Some(head);
     }
     Some(format!("{head}\n{}", fenced(output, cut)))
+}
+
+/// Why a command did not begin: a program that was exchanged, a directory that is gone.
+fn not_started(view: &View) -> Option<String> {
+    let outcome = &view.end.as_ref()?.outcome;
+    outcome.start_failure?;
+    let asked = Asked { program: "/bin/sh".to_owned(), workdir: view.begin.cwd.clone(), ..Asked::default() };
+    Some(
+        outcome
+            .describe(&asked)
+            .map_or_else(|| "it could not be started".to_owned(), |report| report.message),
+    )
 }
 
 /// The message about an approved command that still runs.
@@ -98,7 +117,7 @@ mod tests {
 
     use super::*;
     use crate::process::fixture::{finished, running, stopped};
-    use crate::runner::{Death, Processes};
+    use crate::runner::{Death, Processes, StartFailure};
 
     #[test]
     fn exact_forms() {
@@ -158,6 +177,11 @@ mod tests {
         let mut late = finished(Death::Timeout, None, Some(15));
         late.begin.approval = Some("0f".to_owned());
         assert!(finished_notice(&late, "", false).unwrap().ends_with(", timeout)"));
+        let mut never = finished(Death::NotStarted, None, None);
+        never.begin.approval = Some("0f".to_owned());
+        never.end.as_mut().unwrap().outcome.start_failure = Some(StartFailure::Workdir);
+        let told = finished_notice(&never, "", false).unwrap();
+        assert!(told.starts_with("Exec denied (gateway id=0f, spawn-failed: "), "{told}");
         let mut runs = running(0);
         runs.begin.approval = Some("0f".to_owned());
         let text = format!("Exec running (gateway id=0f, session={})", runs.id);

@@ -8,6 +8,7 @@
 //! | [`inline_eval`] | whether an argument list carries code for an interpreter |
 //! | [`parse`] | shell text as a tree |
 //! | [`preflight`] | a look at a Python or Node script before it runs; reads the file |
+//! | [`quote`] | words as text that is exactly these words |
 //! | [`words`] | the words of a text that are programs, for showing it |
 
 pub mod analyse;
@@ -16,4 +17,5 @@ pub mod inline_eval;
 mod lines;
 pub mod parse;
 pub mod preflight;
+pub mod quote;
 pub mod words;

@@ -138,8 +138,8 @@ fn a057_globs_are_anchored() {
 
 #[test]
 fn a058_asking_nobody_is_not_allowing() {
-    let policy = ModePolicy { security: Security::Allowlist, ask: Ask::Off, ..ModePolicy::default() };
-    let verdict = |text: &str| judge(&policy, &judged(&["ls"], &[], text).facts(false)).verdict;
+    let policy = ModePolicy::pair(Security::Allowlist, Ask::Off);
+    let verdict = |text: &str| judge(policy, &judged(&["ls"], &[], text).facts(false)).verdict;
     assert_eq!(verdict("rm x"), Verdict::Deny);
     assert_eq!(verdict("ls x"), Verdict::Allow);
 }

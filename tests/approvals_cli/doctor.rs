@@ -128,3 +128,37 @@ fn what_is_imported_alone_stays_byte_for_byte() {
     home.doctor(true);
     assert_eq!(home.text(), text);
 }
+
+#[test]
+fn filters_without_a_profile_get_an_empty_one_and_languages_never() {
+    let home =
+        Home::new("{\n  // mine\n  tools: { exec: { safeBins: ['cut', 'mytool', 'jq', 'python3'] } },\n}");
+    let missing = home.findings("tools.exec.safe_bins_missing_profile");
+    assert_eq!(missing.len(), 1);
+    assert!(missing[0]["what"].as_str().unwrap().contains("mytool"), "{missing:?}");
+    assert_eq!(home.findings("tools.exec.safe_bins_risky").len(), 2);
+    let told = repairs(&home.doctor(true));
+    assert_eq!(told.len(), 1, "{told:?}");
+    let text = std::fs::read_to_string(home.config()).unwrap();
+    assert!(text.contains("// mine") && text.contains("safeBinProfiles: { mytool: {} }"), "{text}");
+    assert!(home.findings("tools.exec.safe_bins_missing_profile").is_empty());
+    assert_eq!(home.findings("tools.exec.safe_bins_risky").len(), 2);
+    assert!(repairs(&home.doctor(true)).is_empty());
+}
+
+#[test]
+fn a_filter_from_elsewhere_is_named() {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let home = Home::new("{tools: {exec: {safeBins: ['cut'], safeBinProfiles: {}}}}");
+    let bin = home.state().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).mode(0o755).open(bin.join("cut")).unwrap();
+    let args = ["doctor", "--json", "--engine", "unix:///nonexistent/creel-test.sock"];
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let out = home.creel(&args).env("PATH", path).output().unwrap();
+    let all: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let named = |one: &&serde_json::Value| one["id"] == "tools.exec.safe_bins_outside";
+    assert_eq!(all["findings"].as_array().unwrap().iter().filter(named).count(), 1);
+    assert!(home.findings("tools.exec.safe_bins_outside").is_empty());
+}

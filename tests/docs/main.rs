@@ -10,6 +10,7 @@
 mod commands;
 mod engine;
 mod examples;
+mod explain;
 mod library;
 mod links;
 mod lists;

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::lab::{Lab, message, text};
 
 /// How long something that must come is awaited.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A lab with programs of its own in front of PATH: `tool` and `other` say what they were given.
-async fn lab(exec: &str, document: &Value) -> Lab {
+pub(crate) async fn lab(exec: &str, document: &Value) -> Lab {
     let bin = tempfile::Builder::new().prefix("creel-bin-").tempdir_in("/tmp").unwrap().keep();
     let config = format!("{{tools: {{exec: {{{exec}, pathPrepend: ['{}']}}}}}}", bin.display());
     let mut lab = Lab::configured(&config).await;
@@ -31,19 +31,19 @@ async fn lab(exec: &str, document: &Value) -> Lab {
     lab
 }
 
-fn write(lab: &Lab, document: &Value) {
+pub(crate) fn write(lab: &Lab, document: &Value) {
     lab.write("exec-approvals.json", &document.to_string());
 }
 
-fn listing(entries: &[&str]) -> Value {
+pub(crate) fn listing(entries: &[&str]) -> Value {
     json!({"version": 1, "agents": {"main": {"allowlist": entries}}})
 }
 
-fn empty() -> Value {
+pub(crate) fn empty() -> Value {
     json!({"version": 1})
 }
 
-async fn status(lab: &Lab, command: &str) -> String {
+pub(crate) async fn status(lab: &Lab, command: &str) -> String {
     match lab.exec(json!({"command": command})).await {
         Ok(result) => text(&result, "status"),
         Err(error) => error.report.code.to_owned(),
@@ -51,18 +51,18 @@ async fn status(lab: &Lab, command: &str) -> String {
 }
 
 /// The one question that waits.
-fn question(lab: &Lab) -> Record {
+pub(crate) fn question(lab: &Lab) -> Record {
     let pending = lab.tools.desk.pending();
     assert_eq!(pending.len(), 1, "{pending:#?}");
     pending[0].clone()
 }
 
-fn answer(lab: &Lab, id: &str, decision: Decision) {
+pub(crate) fn answer(lab: &Lab, id: &str, decision: Decision) {
     lab.tools.desk.answer(id, decision, None, &Resolver::device("test")).unwrap();
 }
 
 /// The next event of this kind.
-async fn event(lab: &Lab, kind: EventKind) -> Event {
+pub(crate) async fn event(lab: &Lab, kind: EventKind) -> Event {
     let events = lab.tools.sessions.events();
     let mut news = events.news();
     let found = async {
@@ -78,12 +78,12 @@ async fn event(lab: &Lab, kind: EventKind) -> Event {
     tokio::time::timeout(PATIENCE, found).await.unwrap()
 }
 
-fn none(lab: &Lab, kind: EventKind) {
+pub(crate) fn none(lab: &Lab, kind: EventKind) {
     let all = lab.tools.sessions.events().since(0, None, 100).unwrap();
     assert!(all.iter().all(|event| event.kind != kind), "{all:#?}");
 }
 
-fn pending(result: &ToolResult) -> String {
+pub(crate) fn pending(result: &ToolResult) -> String {
     assert_eq!(result.details["status"], "approval-pending", "{:#}", result.details);
     text(result, "approvalId")
 }

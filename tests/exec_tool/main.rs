@@ -9,8 +9,11 @@
 )]
 
 mod approvals;
+mod binding;
+mod class9;
 mod host;
 mod lab;
 mod policy;
+mod reviews;
 mod sandbox;
 mod slow;

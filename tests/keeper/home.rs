@@ -138,6 +138,7 @@ impl Done {
 /// A `creel` that goes on printing lines.
 pub(crate) struct Lines {
     child: Child,
+    input: std::cell::RefCell<Option<std::process::ChildStdin>>,
     lines: std::sync::mpsc::Receiver<String>,
 }
 
@@ -145,6 +146,7 @@ impl Lines {
     pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
+        let input = std::cell::RefCell::new(child.stdin.take());
         let (sender, lines) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in out.lines().map_while(Result::ok) {
@@ -153,7 +155,13 @@ impl Lines {
                 }
             }
         });
-        Self { child, lines }
+        Self { child, input, lines }
+    }
+
+    /// Writes a line to its input.
+    pub(crate) fn say(&self, line: &str) {
+        let mut input = self.input.borrow_mut();
+        writeln!(input.as_mut().unwrap(), "{line}").unwrap();
     }
 
     pub(crate) fn next(&self) -> String {

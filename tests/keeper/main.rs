@@ -10,6 +10,7 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is a program")]
 
+mod approvals;
 mod callers;
 mod deaths;
 mod gone;

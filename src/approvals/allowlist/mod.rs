@@ -53,6 +53,8 @@ struct Compiled {
     pattern: Pattern,
     arguments: Arguments,
     within: Within,
+    /// What the program's content must be, in hex.
+    content: Option<String>,
 }
 
 #[derive(Debug)]
@@ -104,8 +106,20 @@ impl Allowlist {
     }
 
     /// The entry that covers it, by its place in the list: of those whose pattern fits, the first whose `argPattern` fits
-    /// too, else the first without one (5.18).
+    /// too, else the first without one (5.18). Without a look at files: an entry that pins the content of its program covers
+    /// nothing.
     pub fn find(&self, subject: &Subject<'_>) -> Option<usize> {
+        self.find_by(subject, &|_| None)
+    }
+
+    /// The same; `digest` says what a file holds, where an entry that fits otherwise pins the content of its program.
+    pub fn find_by(&self, subject: &Subject<'_>, digest: &dyn Fn(&Path) -> Option<String>) -> Option<usize> {
+        let held = OnceCell::new();
+        let holds = |compiled: &Compiled| {
+            let Some(wanted) = &compiled.content else { return true };
+            let made = || digest(&subject.program?.real);
+            held.get_or_init(made).as_ref().is_some_and(|held| held.eq_ignore_ascii_case(wanted))
+        };
         let bound = OnceCell::new();
         let mut plain = None;
         for at in self.inner.index.candidates(subject) {
@@ -117,10 +131,12 @@ impl Allowlist {
                 Arguments::Any if plain.is_none() => {
                     // A path says nothing about the text of a shell.
                     let enough = !subject.shell || matches!(compiled.pattern, Pattern::Everything);
-                    plain = enough.then_some(at);
+                    plain = (enough && holds(compiled)).then_some(at);
                 }
                 Arguments::Any | Arguments::Inactive => {}
-                arguments if arguments.fit(subject, &bound).unwrap_or_default() => return Some(at),
+                arguments if arguments.fit(subject, &bound).unwrap_or_default() && holds(compiled) => {
+                    return Some(at);
+                }
                 Arguments::Bound(_) | Arguments::Pattern(_) => {}
             }
         }
@@ -179,7 +195,8 @@ impl Compiled {
             (_, Some(pattern)) => Arguments::Pattern(ArgPattern::new(pattern)),
             (_, None) => Arguments::Any,
         };
-        Self { pattern: Pattern::new(entry, lookup), arguments, within: Within::of(entry) }
+        let content = entry.content_sha256.as_deref().map(|content| content.trim().to_owned());
+        Self { pattern: Pattern::new(entry, lookup), arguments, within: Within::of(entry), content }
     }
 }
 

@@ -174,7 +174,11 @@ impl Judge<'_> {
             dir,
             shell: false,
         };
-        self.rules.allow.find(&subject)
+        self.allowed(&subject)
+    }
+
+    fn allowed(&self, subject: &Subject<'_>) -> Option<usize> {
+        self.rules.allow.find_by(subject, &|file| self.lookup.digest(file))
     }
 
     fn entry(
@@ -186,7 +190,7 @@ impl Judge<'_> {
     ) -> Option<usize> {
         let word = words.first().map(|word| word.text.as_str()).unwrap_or_default();
         let arguments: Vec<String> = words.iter().skip(1).map(|word| word.text.clone()).collect();
-        self.rules.allow.find(&Subject { word, program, arguments: &arguments, dir, shell })
+        self.allowed(&Subject { word, program, arguments: &arguments, dir, shell })
     }
 
     /// A wrapper that somebody else may have put there, if one is. It runs, whatever it is.
@@ -196,7 +200,7 @@ impl Judge<'_> {
             Some(program) => {
                 let listed =
                     Subject { word, program: Some(program), arguments: &[], dir: None, shell: false };
-                !self.rules.safe.system(program) && self.rules.allow.find(&listed).is_none()
+                !self.rules.safe.system(program) && self.allowed(&listed).is_none()
             }
             // A word of the shell where it is one, and nothing where it is not.
             None => word != "time",

@@ -153,6 +153,10 @@ impl Collector<'_> {
                 None => return Err(BindError::Unresolved { word: word.clone() }),
             }
         }
+        // The shell itself does it: no file stands behind it.
+        if part.by == By::Builtin {
+            return Ok(());
+        }
         let clear = !part.effective.is_empty();
         let words = if clear { &part.effective } else { &part.argv };
         let Some(first) = words.first() else {
@@ -171,7 +175,15 @@ impl Collector<'_> {
                 let role = if part.script.is_some() { Role::Carrier } else { Role::Program };
                 self.program(part, role, program)?;
             }
-            None if !clear => self.found.complete = false,
+            // What the shell would look up for it, if it is that; the rest of it is not known.
+            None if !clear => {
+                self.found.complete = false;
+                let builtin = BUILTINS.contains(&first.text.as_str());
+                let program = self.lookup.program(&first.text, part.dir.as_deref());
+                if let Some(program) = program.filter(|_| !builtin && !first.expands) {
+                    self.word(&first.text, part.dir.as_deref(), Role::Program, &program)?;
+                }
+            }
             None if BUILTINS.contains(&first.text.as_str()) => {}
             None if part.dir.is_none() && first.text.contains('/') && !first.text.starts_with('/') => {
                 return Err(form(Form::AfterCd, words));
@@ -204,11 +216,15 @@ impl Collector<'_> {
         if self.found.pins.iter().any(|pin| pin.role == Role::Directory && pin.path == dir) {
             return Ok(());
         }
-        let real = crate::paths::resolve::resolve(dir).map_err(|_| form(Form::AfterCd, &part.argv))?;
-        let held = hold(&real).map_err(|_| BindError::Cwd)?;
-        if held.identity().is_dir {
-            let pin = Pin::of_dir(dir, held.identity());
-            self.found.pins.push(Pin { role: Role::Directory, real, ..pin });
+        let there = crate::paths::resolve::resolve(dir).ok().and_then(|real| hold(&real).ok());
+        match there.filter(|held| held.identity().is_dir) {
+            Some(held) => {
+                let pin = Pin::of_dir(dir, held.identity());
+                let real = held.path().to_owned();
+                self.found.pins.push(Pin { role: Role::Directory, real, ..pin });
+            }
+            // Something in front may make it.
+            None => self.found.complete = false,
         }
         Ok(())
     }

@@ -216,7 +216,10 @@ impl Binding {
         if self.covers == Covers::TextOnly || self.open || entries.is_empty() {
             return None;
         }
-        let names = |entry: &Entry, pin: &Pin| pin.real.to_str() == Some(entry.pattern.as_str());
+        // A multi-call binary is named by the link that was called.
+        let names = |entry: &Entry, pin: &Pin| {
+            [&pin.real, &pin.path].iter().any(|path| path.to_str() == Some(entry.pattern.as_str()))
+        };
         let changing = self.pins.iter().filter(|pin| pin.mutable && pin.role.judged());
         let mut sealed = entries.to_vec();
         for pin in changing {

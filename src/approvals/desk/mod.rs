@@ -11,6 +11,7 @@
 //! | `lookup` | which question an id means |
 //! | `settle` | the one way in which a question ends |
 //! | `presence` | who could answer |
+//! | `place` | the approval socket: where it is, whether somebody listens there |
 //! | `grant`, `grants` | grants with a budget, and those of scheduled runs |
 //! | `standing` | grants read without a desk |
 //! | `rows` | questions in creel's database |
@@ -25,6 +26,7 @@ mod grant;
 mod grants;
 pub mod id;
 mod lookup;
+mod place;
 mod presence;
 mod question;
 mod rows;
@@ -46,6 +48,7 @@ pub use answer::Answered;
 pub use error::DeskError;
 pub use grant::{Covers, DAY_MS, Grant, MAX_DAYS, Operation};
 pub use grants::{LISTED, Revoked};
+pub use place::{Place, SOCKET};
 pub use presence::Watching;
 pub use question::{KIND, Question, Record, Resolver, Settled, Status, Terms, Ticket};
 pub use standing::standing;

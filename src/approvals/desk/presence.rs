@@ -1,10 +1,10 @@
-//! Who could answer: surfaces that are connected, and a program that listens on the approval socket.
+//! Who could answer: surfaces that are connected, and a user interface that listens on the approval socket.
 
 use std::sync::atomic::Ordering;
 
 use tokio::sync::watch;
 
-use super::Desk;
+use super::{Desk, Place};
 
 /// A surface that is connected and sees every question, as long as this lives.
 #[derive(Debug)]
@@ -22,6 +22,11 @@ impl Desk {
         Watching { desk: self.clone(), news }
     }
 
+    /// A question is on the screen of a user interface, as long as the result lives.
+    pub(crate) fn listening(&self) -> Watching {
+        self.watch()
+    }
+
     /// Surfaces that are connected.
     pub fn watchers(&self) -> usize {
         self.inner.watchers.load(Ordering::Acquire)
@@ -30,6 +35,16 @@ impl Desk {
     /// Whether somebody is there who is shown a question now.
     pub fn reachable(&self) -> bool {
         self.watchers() > 0
+            || !self.is_serving() && Place::of(&self.inner.state).is_some_and(|place| place.taken())
+    }
+
+    /// Whether the approval socket is this process's own: nobody else listens there.
+    pub(crate) fn is_serving(&self) -> bool {
+        self.inner.serving.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn serves(&self, serves: bool) {
+        self.inner.serving.store(serves, Ordering::Release);
     }
 }
 

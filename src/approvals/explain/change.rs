@@ -343,3 +343,97 @@ fn say(document: &mut Document, key: &str, word: &str) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::approvals::allowlist::{Allowlist, Subject};
+    use crate::approvals::programs::HostPrograms;
+
+    /// Whether a pattern of [`exactly`] lets other arguments through.
+    fn lets(pattern: &str, arguments: &[&str]) -> bool {
+        let entry = Entry { arg_pattern: Some(pattern.to_owned()), ..Entry::of("tool") };
+        let program =
+            crate::approvals::programs::Program { invoked: "/bin/tool".into(), real: "/bin/tool".into() };
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let list = Allowlist::compile(&[&entry], &HostPrograms::new("", None));
+        let subject = Subject {
+            word: "tool",
+            program: Some(&program),
+            arguments: &arguments,
+            dir: Some(Path::new("/")),
+            shell: false,
+        };
+        list.find(&subject).is_some()
+    }
+
+    #[test]
+    fn an_exact_pattern_lets_nothing_else_through() {
+        let lists: &[&[&str]] = &[
+            &[],
+            &["a"],
+            &["a", "b"],
+            &["a b"],
+            &["a", ""],
+            &[""],
+            &["a.c"],
+            &["axc"],
+            &["(x|y)*"],
+            &["-rf", "/"],
+            &["$HOME", "\\d", "[a-z]{2}", "^", "?"],
+            &["a\nb"],
+            &["a", "\nb"],
+            &["ä"],
+        ];
+        for one in lists {
+            let pattern = exactly(one);
+            for other in lists {
+                assert_eq!(lets(&pattern, other), one == other, "{one:?} as {pattern:?} against {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn documents_change_where_the_key_says() {
+        let text =
+            r#"{"version": 1, "defaults": {"ask": "off"}, "agents": {"Ops": {"allowlist": ["a", "b"]}}}"#;
+        let read = || Document::parse(text, Path::new("d")).unwrap();
+        let mut document = read();
+        let remove = Edit::Remove { key: "agents.Ops.allowlist[1]".to_owned(), entry: Entry::of("b") };
+        assert!(apply(&mut document, &remove) && document.agents[0].allowlist == [Entry::of("a")]);
+        assert!(!apply(&mut document, &remove), "it is gone");
+        for agent in ["ops", "new"] {
+            let allow = Edit::Allow { agent: agent.to_owned(), entries: vec![Entry::of("c")] };
+            assert!(apply(&mut document, &allow));
+        }
+        assert_eq!((document.agents.len(), document.agents[0].allowlist.len()), (2, 2));
+        let mut document = read();
+        assert!(apply(&mut document, &Edit::Document { key: "defaults.ask".to_owned(), word: "always" }));
+        assert_eq!(document.defaults.ask, Some(Ask::Always));
+        let own = Edit::Document { key: "agents.Ops.security".to_owned(), word: "deny" };
+        assert!(apply(&mut document, &own));
+        assert_eq!(document.agents[0].rules.security, Some(Security::Deny));
+        for key in ["defaults.other", "agents.none.ask", "ask"] {
+            assert!(!apply(&mut document, &Edit::Document { key: key.to_owned(), word: "off" }), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_is_told_where_it_can_be_typed() {
+        let session = SessionKey::main_of(&AgentId::main());
+        let told = |edit: &Edit| edit.told(&session, ("/c", "/d"), Verdict::Allow).command;
+        let entry =
+            |pattern: &str| Entry { arg_pattern: Some(pattern.to_owned()), ..Entry::of("/bin/my tool") };
+        let allow = |pattern: &str| Edit::Allow { agent: "*".to_owned(), entries: vec![entry(pattern)] };
+        assert_eq!(
+            told(&allow("^it's$")).unwrap(),
+            r"creel approvals allowlist add '/bin/my tool' --agent '*' --arg-pattern '^it'\''s$'"
+        );
+        assert_eq!(told(&allow("^a\0$")), None);
+        assert_eq!(told(&allow("^\u{202e}$")), None);
+        let mode = Edit::Config { key: "tools.exec.mode".to_owned(), value: Some(json!("ask")) };
+        assert_eq!(told(&mode).unwrap(), "creel config set tools.exec.mode ask");
+    }
+}

@@ -146,6 +146,11 @@ pub fn writable<'d>(directories: impl IntoIterator<Item = &'d Path>) -> Vec<Path
     directories.into_iter().filter(open).map(Path::to_owned).collect()
 }
 
+/// Whether a name is that of a language that looks like a filter (6.05).
+pub fn broad(name: &str) -> bool {
+    REFUSED.contains(&program::name(name).as_str())
+}
+
 /// Whether a name is that of a language: its input is a program.
 fn language(name: &str) -> bool {
     let name = program::name(name);

@@ -2,9 +2,16 @@
 
 mod adopt;
 mod allowlist;
+mod decide;
+pub(in crate::cli) mod desk;
 mod get;
+mod grants;
+mod pending;
+pub(in crate::cli) mod question;
 mod set;
 mod test;
+pub(in crate::cli) mod typed;
+mod watch;
 
 pub(in crate::cli) use get::policy;
 
@@ -51,6 +58,29 @@ enum Action {
     Set(set::Args),
     /// Show and change what may run without a question, and what never runs.
     Allowlist(allowlist::Args),
+    /// List the commands that wait for a person, the newest first.
+    Pending,
+    /// Show one of them whole, or how it ended.
+    Show {
+        /// Its id, or the beginning of it.
+        id: String,
+    },
+    /// Let one run: this once, from now on, or within limits.
+    ///
+    /// The exit status is 0 when that holds now, 1 when it was decided otherwise, has ended or cannot be had, 125 when creel
+    /// failed.
+    Approve(decide::Approve),
+    /// Refuse one.
+    Deny(decide::Deny),
+    /// Decide one with the word of the protocol.
+    Resolve(decide::Resolve),
+    /// Stay, and show what waits as it comes; on a terminal, ask.
+    ///
+    /// Elsewhere, or with --json, every change is a JSON object on a line: {"requested"}, {"resolved"}; an answer is one on
+    /// standard input: {"id", "decision"}, and may have "terms".
+    Watch,
+    /// Approvals within limits: list them, take one back.
+    Grants(grants::Args),
 }
 
 /// Runs the subcommand.
@@ -60,8 +90,25 @@ pub async fn run(args: Args) -> ExitCode {
         Action::Get => get::run(&shared),
         Action::Set(args) => set::run(&args, &shared),
         Action::Allowlist(args) => allowlist::run(&args, &shared),
+        asked => Box::pin(questions(asked, shared.json)).await,
     };
     done.unwrap_or_else(|failure| super::status(Err(failure), shared.json))
+}
+
+/// What goes to the keeper.
+async fn questions(action: Action, json: bool) -> Result<ExitCode, Failure> {
+    let desk = desk::Desk::open()?;
+    match action {
+        Action::Show { id } => pending::show(&desk, &id, json).await,
+        Action::Approve(args) => decide::approve(&desk, args, json).await,
+        Action::Deny(args) => decide::deny(&desk, args, json).await,
+        Action::Resolve(args) => decide::resolve(&desk, args, json).await,
+        Action::Watch => watch::run(&desk, json).await,
+        Action::Grants(args) => grants::run(&desk, args, json).await,
+        Action::Pending | Action::Get | Action::Set(_) | Action::Allowlist(_) => {
+            pending::run(&desk, json).await
+        }
+    }
 }
 
 fn var(name: &str) -> Option<String> {

@@ -49,8 +49,9 @@ pub(super) fn run(
     let lookup = HostPrograms::new(&var("PATH").unwrap_or_default(), home);
     let lists = [local.allowlist(id.as_ref()), local.denylist(id.as_ref())];
     let [allow, deny] = lists.map(|list| Allowlist::compile(&list, &lookup));
-    let rules =
-        Rules { allow: &allow, deny: &deny, safe: &SafeBins::default(), skills: &[], strict_inline: false };
+    let agent = id.clone().unwrap_or_else(|| config.default_agent());
+    let safe = SafeBins::new(&config.exec(&agent).safe_bins, &lookup);
+    let rules = Rules { allow: &allow, deny: &deny, safe: &safe, skills: &[], strict_inline: false };
     let text = text(&args.command);
     let found = assess(&text, &directory(args)?, &rules, &lookup);
     let covered = found.satisfied && found.denied.is_none();

@@ -47,6 +47,10 @@ pub struct Args {
     /// Road for the command: the sandbox's init, the engine's exec API, or whichever works.
     #[arg(long, value_name = "ROAD", value_parser = ["auto", "init", "engine"], default_value = "auto")]
     pub transport: String,
+    /// Where it runs: in a sandbox of its own, beside the gateway, or where the configuration says. Outside a sandbox the
+    /// approvals of this machine decide, and a person may be asked: on this terminal, or with `creel approvals`.
+    #[arg(long, value_name = "HOST", value_parser = ["sandbox", "auto", "gateway", "node"], default_value = "sandbox")]
+    pub host: String,
     /// Configuration and engine.
     #[command(flatten)]
     pub common: crate::cli::Common,
@@ -87,6 +91,11 @@ impl Args {
         })
     }
 
+    /// The variables of the command.
+    pub(super) fn variables(&self) -> Result<Vec<(String, String)>, Failure> {
+        self.env.iter().map(|text| variable(text)).collect()
+    }
+
     /// What can be wrong with the call itself, before a sandbox is made for it.
     pub fn wishes(&self) -> Result<Wishes, Failure> {
         Ok(Wishes {
@@ -102,7 +111,7 @@ impl Args {
                 argv => Command::Argv(argv.to_vec()),
             },
             workdir: self.workdir.as_deref().map(workdir).transpose()?,
-            env: self.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
+            env: self.variables()?,
             timeout: self.timeout.map_or(Ok(Limit::Configured), limit)?,
             stdin: self.stdin || self.tty,
             tty: self.tty,
@@ -152,7 +161,16 @@ impl Wishes {
     }
 }
 
-fn bad(message: String, rule: &str, fix: &str) -> Failure {
+/// No paired machine can be reached from here.
+pub(super) fn node() -> Failure {
+    bad(
+        "commands cannot be sent to a paired machine from here".to_owned(),
+        "--host",
+        "run it here with --host gateway, or on that machine",
+    )
+}
+
+pub(super) fn bad(message: String, rule: &str, fix: &str) -> Failure {
     Failure(Report { code: "CRL-CLI-002", message, rule: Some(rule.to_owned()), fix: fix.to_owned() })
 }
 

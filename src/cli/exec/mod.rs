@@ -1,6 +1,7 @@
-//! `creel exec`: one command, always in a sandbox.
+//! `creel exec`: one command, in a sandbox unless another host is named.
 
 mod args;
+mod host;
 mod input;
 pub(super) mod output;
 pub(super) mod terminal;
@@ -38,6 +39,12 @@ pub async fn run(args: Args) -> u8 {
 }
 
 async fn follow(args: Args) -> Result<u8, Failure> {
+    match args.host.as_str() {
+        "sandbox" => {}
+        "node" => return Err(args::node()),
+        "auto" => return Box::pin(host::run(&args, None)).await,
+        named => return Box::pin(host::run(&args, Some(named))).await,
+    }
     let (mut signals, mut resized) = (Signals::listen()?, listen(SignalKind::window_change())?);
     let (options, wishes, engine) = (args.sandbox(), args.wishes()?, args.common.engine.clone());
     let opened = tokio::select! {

@@ -40,6 +40,13 @@ impl Keepers {
         Self { state: state.clone(), program: program.to_owned(), caller, now: Mutex::new(None) }
     }
 
+    /// Calls mean this configuration file.
+    #[must_use]
+    pub fn reading(mut self, file: &Path) -> Self {
+        self.caller.config = std::path::absolute(file).ok().or_else(|| Some(file.to_owned()));
+        self
+    }
+
     /// The connection to the keeper of this moment.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ impl Service for Toolbox {
     }
 
     fn attend<'a>(&'a self, stop: &'a CancellationToken) -> BoxFuture<'a, ()> {
-        Box::pin(self.desk.attend(stop))
+        Box::pin(super::approvals::attend(self, stop))
     }
 }
 

@@ -37,12 +37,30 @@ pub(in crate::keeper) struct Raised {
     require_delivery_route: Option<bool>,
     timeout_ms: Option<u64>,
     two_phase: bool,
+    ask: Option<String>,
+    node_id: Option<String>,
+    // What only shows, or says what this machine decides by itself.
+    #[serde(rename = "security")]
+    _security: Option<String>,
+    #[serde(rename = "scope")]
+    _scope: Option<String>,
+    #[serde(rename = "sessionId")]
+    _session_id: Option<String>,
+    #[serde(rename = "runId")]
+    _run_id: Option<String>,
+    #[serde(rename = "commandSpans")]
+    _command_spans: Option<Value>,
 }
 
 impl Raised {
+    /// With the id of the line that it came on.
+    pub(in crate::keeper) fn named(self, id: String) -> Self {
+        Self { id: self.id.or(Some(id)), ..self }
+    }
+
     /// As a question. Nothing of it can be remembered here: what runs elsewhere is written down there.
     pub(in crate::keeper) fn question(self) -> Result<Question, Told> {
-        if self.host.as_deref().is_some_and(|host| host != "gateway") {
+        if self.node_id.is_some() || self.host.as_deref().is_some_and(|host| host != "gateway") {
             return Err(refusal(
                 "host",
                 "only questions about the gateway's host are taken",
@@ -54,7 +72,12 @@ impl Raised {
         }
         let digest = self.digest();
         let offered = [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny];
-        let offered = offered.into_iter().filter(|decision| !self.unavailable_decisions.contains(decision));
+        // Whoever wants to be asked every time is not offered to be asked no more (9.03).
+        let every_time = self.ask.as_deref() == Some("always");
+        let offered = offered.into_iter().filter(|decision| {
+            !self.unavailable_decisions.contains(decision)
+                && !(every_time && *decision == Decision::AllowAlways)
+        });
         Ok(Question {
             offered: offered.collect(),
             digest,

@@ -213,7 +213,7 @@ impl Look<'_> {
         let word = redirect.word();
         let null = word.literal().is_some_and(|text| text == "/dev/null");
         let obstacle = match &redirect.kind {
-            RedirectKind::Duplicate(word) if word.literal().is_some() => None,
+            RedirectKind::Duplicate(word) if word.literal().is_some_and(descriptor) => None,
             RedirectKind::Read(_) | RedirectKind::Write(_) if null && !redirect.beyond_posix => None,
             RedirectKind::HereDocument { quoted: true, .. } => None,
             RedirectKind::HereDocument { .. } => Some(Obstacle::HereDocument),
@@ -224,4 +224,9 @@ impl Look<'_> {
             self.add(obstacle, word.span);
         }
     }
+}
+
+/// A descriptor's number, or that it is closed.
+fn descriptor(text: &str) -> bool {
+    text == "-" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -133,6 +133,14 @@ const BLOCKED: &[&str] = &[
     "unshare",
     "watch",
     "xvfb-run",
+    "sg",
+    "newgrp",
+    "login",
+    "machinectl",
+    "start-stop-daemon",
+    "chpst",
+    "fakeroot",
+    "fakechroot",
 ];
 /// Options that make a program start another one.
 const STARTING: &[(&[&str], &[&str])] = &[
@@ -188,16 +196,15 @@ fn has(word: &str, option: &str, old: bool) -> bool {
 /// What a command line runs in turn. `called` is the command word as written.
 pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
     let arguments = argv.get(1..).unwrap_or_default();
+    let other = || carrier::is_one(name) || BLOCKED.contains(&name);
     if BLOCKED.contains(&name) {
         return Inner::Blocked;
     }
     if arguments.is_empty() && name != "env" {
-        // `nohup` alone runs nothing; a builtin alone neither.
-        return if WRAPPERS.iter().any(|wrapper| wrapper.name == name) {
-            Inner::Blocked
-        } else {
-            Inner::None
-        };
+        // `nohup` alone runs nothing, `sudo` alone whatever it is set to; a word of the shell alone nothing.
+        let own = matches!(name, "exec" | "command" | "builtin" | "eval");
+        let wraps = WRAPPERS.iter().any(|wrapper| wrapper.name == name) || other();
+        return if wraps && !own { Inner::Blocked } else { Inner::None };
     }
     match name {
         "exec" | "command" if called == name => word_of_the_shell(name, arguments),
@@ -211,7 +218,7 @@ pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
         _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
             Some(wrapper) if called_plainly(name, called) => transparent(wrapper, arguments),
             Some(_) => Inner::Blocked,
-            None if carrier::is_one(name) => Inner::Blocked,
+            None if other() => Inner::Blocked,
             None => Inner::None,
         },
     }
@@ -290,4 +297,51 @@ fn taken(wrapper: &Wrapper, text: &str) -> Option<usize> {
     let number =
         wrapper.name == "nice" && !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_digit());
     (named || joined || cluster || number).then_some(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::parse::Span;
+
+    fn starts(text: &str) -> bool {
+        let words: Vec<Argument> = text
+            .split(' ')
+            .map(|word| Argument { text: word.to_owned(), expands: false, span: Span::default() })
+            .collect();
+        starts_others(text.split(' ').next().unwrap(), &words)
+    }
+
+    #[test]
+    fn a_package_manager_does_its_own_work_or_that_of_a_stranger() {
+        for text in [
+            "npm test",
+            "npm run build",
+            "npm run build -- --prefix x",
+            "npm ls --json",
+            "npm --version",
+            "pnpm run lint",
+            "yarn list",
+        ] {
+            assert!(!starts(text), "{text}");
+        }
+        for text in [
+            "npm",
+            "npm exec ls",
+            "npm x ls",
+            "npm --prefix /x test",
+            "npm test --script-shell=./evil",
+            "npm run build -C /x",
+            "npm --version test",
+            "npx ls",
+            "pnpm ls-files",
+            "pnpm dlx x",
+            "pnpm --filter x test",
+            "yarn run ls",
+            "yarn ls",
+            "yarn",
+        ] {
+            assert!(starts(text), "{text}");
+        }
+    }
 }

@@ -31,6 +31,10 @@ pub(super) const CHANGED: &str = "Exec approval changed before execution";
 const WITHHELD: &str = "Warning: something that this command runs can be changed by whoever runs commands here; it can only \
                         be approved for this run.";
 
+/// Approvals of former versions hold for nothing (17.08).
+const INACTIVE: &str = "Warning: entries of former approvals wait to be approved again (`creel doctor` names them); choose \
+                        allow-always to renew this one.";
+
 /// A command that waits, and everything that was found out about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case<'a> {
@@ -103,6 +107,7 @@ pub(super) async fn ask(
             return Ok(Started::Not(denied(case, None, &reason, around)));
         }
     };
+    telemetry(case, "requested", open.asking.reason().code());
     if case.job.context.approval_surface || unattended(case.job.context) {
         return inside(case, &open, &ticket, around, caller).await;
     }
@@ -112,6 +117,14 @@ pub(super) async fn ask(
     }
     later::spawn(Later::of(case, open, ticket));
     Ok(Started::Not(result))
+}
+
+/// What is told of questions and answers without a word of the command (9.55).
+fn telemetry(case: &Case<'_>, event: &str, detail: &str) {
+    let policy = case.decided.policy;
+    let segments = case.look.assessed.parts.len();
+    let (security, ask) = (policy.security, policy.ask);
+    tracing::info!(target: "exec/approval", event, host = "gateway", ?security, ?ask, segments, detail);
 }
 
 /// Binds it, and takes back what cannot be offered then (11.10).
@@ -124,7 +137,8 @@ async fn bind(case: &Case<'_>, mut asking: Asking) -> Result<Result<Open, String
         Remembered::Entries(entries) => binding.seal(entries),
         Remembered::OneShot(_) => None,
     };
-    if entries.is_none() {
+    // A schedule is granted its operation, whose programs no entry pins (9.43).
+    if entries.is_none() || unattended(case.job.context) && binding.mutable() {
         asking.withhold(WITHHELD);
     }
     Ok(Ok(Open { asking, binding: Arc::new(binding), entries: entries.unwrap_or_default() }))
@@ -155,6 +169,9 @@ fn question(case: &Case<'_>, open: &Open) -> Question {
     let misses = case.look.misses();
     if !misses.is_empty() && case.look.assessed.parts.len() > 1 {
         warnings.push(format!("Not listed: {}.", misses.join(", ")));
+    }
+    if case.look.inactive() {
+        warnings.push(INACTIVE.to_owned());
     }
     Question {
         id: None,
@@ -250,6 +267,7 @@ pub(super) async fn answered(
     if let Answer::Decided(_) = settled.answer {
         case.toolbox.waiting.reviewer().decided(case.job.gathered.subject.session.as_str());
     }
+    telemetry(case, "settled", &settled.reason);
     let by = desk.find(id).ok().and_then(|record| record.resolver).and_then(|by| by.id);
     let cleared = match open.asking.answered(settled.answer, id, by.as_deref()) {
         Ok(cleared) => cleared,

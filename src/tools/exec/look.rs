@@ -14,7 +14,7 @@ use super::lists::Lists;
 use super::shape::Around;
 use crate::approvals::assess::{Assessed, By, Rules, assess};
 use crate::approvals::binding::{BindError, Binding, bind, pin};
-use crate::approvals::document::Entry;
+use crate::approvals::document::{Coverage, Entry};
 use crate::approvals::enforce::{Enforced, Unpinnable, enforce};
 use crate::approvals::host::Looked;
 use crate::approvals::policy::Effective;
@@ -124,6 +124,11 @@ impl Look {
             Some(Use::of(entry, now, Some(text), program.as_deref()))
         })
         .collect()
+    }
+
+    /// Entries wait to be approved again.
+    pub(super) fn inactive(&self) -> bool {
+        self.lists.allow.entries().iter().any(|entry| entry.coverage() == Coverage::Inactive)
     }
 
     /// Its program and its words, where it is one command.

@@ -292,7 +292,7 @@ impl Run<'_> {
             .map(|result| ToolResult { kept: Some(view.id.clone()).filter(|_| !view.backgrounded), ..result })
     }
 
-    /// What kept the command from running: its directory is a result, everything else is thrown.
+    /// What kept the command from running: its directory and what was exchanged are results, everything else is thrown.
     fn never_ran(view: &View, around: &Around) -> Option<Result<ToolResult, ToolError>> {
         let outcome = &view.end.as_ref()?.outcome;
         let failure = outcome.start_failure?;
@@ -302,7 +302,11 @@ impl Run<'_> {
             image: around.image.clone(),
             ..Asked::default()
         };
-        let error = ToolError::of(outcome.describe(&asked)?);
+        let report = outcome.describe(&asked)?;
+        if failure.denied() {
+            return Some(Ok(shape::exchanged(view, &report.message)));
+        }
+        let error = ToolError::of(report);
         Some(match failure {
             StartFailure::Workdir => Ok(not_executed(&error, &view.begin.cwd)),
             _ => Err(error),

@@ -216,6 +216,14 @@ pub(super) fn denied(
     ToolResult::new(text, Value::Object(details))
 }
 
+/// A command that was allowed, and then was not what was decided about: nothing of it ran (spec `approvals.md` 11.04).
+pub(super) fn exchanged(view: &View, reason: &str) -> ToolResult {
+    let text = denial(None, reason, &view.begin.command);
+    let mut details = refused(&text, &view.begin.cwd, false);
+    details.insert("reason".to_owned(), json!(reason));
+    ToolResult::new(text, Value::Object(details))
+}
+
 /// The reviewer said no (spec `approvals.md` 13.13).
 pub(super) fn review_denied(job: &Job<'_>, cwd: &str, rationale: &str, around: &Around) -> ToolResult {
     let reason = format!("auto-review-denied: {}", crate::shown::one_line(rationale));

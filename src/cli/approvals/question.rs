@@ -1,0 +1,154 @@
+//! A question on a terminal: complete, and nothing in it passes for something else.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::approvals::desk::{Record, Status};
+use crate::approvals::policy::Decision;
+use crate::shown::one_line;
+
+/// Milliseconds since the epoch.
+pub(in crate::cli) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Everything that whoever decides should see. The command stands alone on its line, whole.
+pub(in crate::cli) fn block(record: &Record, now: u64) -> String {
+    let mut lines = vec![format!("Approval {} ({})", record.id, state(record, now))];
+    let mut row = |name: &str, text: &str| lines.push(format!("  {name:<10} {}", one_line(text)));
+    row("command", &record.command_text);
+    for (at, word) in record.argv.iter().flatten().enumerate() {
+        row(if at == 0 { "words" } else { "" }, &format!("[{at}] {word}"));
+    }
+    row("directory", if record.cwd.is_empty() { "(not given)" } else { &record.cwd });
+    if let Some(path) = &record.resolved_path {
+        row("program", path);
+    }
+    let of = record.session_key.as_ref().map(|key| format!(", session {key}")).unwrap_or_default();
+    row("for", &format!("agent {}{of}, on {}", record.agent_id, record.host));
+    if !record.env_keys.is_empty() {
+        row("variables", &record.env_keys.join(", "));
+    }
+    row("why", &record.ask_reason);
+    for warning in &record.warnings {
+        row("warning", warning);
+    }
+    for (at, entry) in record.always.iter().enumerate() {
+        row(if at == 0 { "always" } else { "" }, &format!("would allow {entry}"));
+    }
+    if record.external {
+        row("note", "a program asks; nothing runs here");
+    }
+    if let Some(grant) = &record.grant_id {
+        row("grant", grant);
+    }
+    lines.join("\n")
+}
+
+fn state(record: &Record, now: u64) -> String {
+    if record.is_pending() {
+        return format!("waits {}", span(record.expires_at_ms.saturating_sub(now)));
+    }
+    let by = record.resolver.as_ref().and_then(|by| by.id.as_ref()).map(|by| format!(" by {}", one_line(by)));
+    format!("{}{}", ended(record), by.unwrap_or_default())
+}
+
+/// How a question ended.
+pub(in crate::cli) fn ended(record: &Record) -> String {
+    match (record.decision, record.status, record.reason.as_deref()) {
+        (Some(Decision::AllowOnce), ..) => "allowed once".to_owned(),
+        (Some(Decision::AllowAlways), ..) => "allowed always".to_owned(),
+        (Some(Decision::Deny), ..) => "denied".to_owned(),
+        (None, Status::Expired, _) => "expired: nobody answered in time".to_owned(),
+        (None, status, reason) => format!("{}: {}", status.word(), one_line(reason.unwrap_or("no reason"))),
+    }
+}
+
+/// A time for people: `29 min`, `12 s`.
+pub(in crate::cli) fn span(ms: u64) -> String {
+    let seconds = ms.div_ceil(1000);
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min", seconds / 60),
+        7200..=172_799 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// The keys that decide, of those that are offered.
+pub(in crate::cli) fn keys(record: &Record) -> String {
+    let offered = |decision| record.allowed_decisions.contains(&decision);
+    let mut keys = Vec::new();
+    if offered(Decision::AllowOnce) {
+        keys.push("o = allow once");
+    }
+    if offered(Decision::AllowAlways) {
+        keys.push("a = allow always");
+    }
+    keys.push("d = deny");
+    format!("{}, then Enter: ", keys.join(", "))
+}
+
+/// What was typed; `None` where it decides nothing. Enter alone never does (9.33).
+pub(in crate::cli) fn typed(line: &str, record: &Record) -> Option<Decision> {
+    let decision = match line.trim() {
+        "o" | "O" | "once" => Decision::AllowOnce,
+        "a" | "A" | "always" => Decision::AllowAlways,
+        "d" | "D" | "deny" => Decision::Deny,
+        _ => return None,
+    };
+    (decision == Decision::Deny || record.allowed_decisions.contains(&decision)).then_some(decision)
+}
+
+#[cfg(test)]
+pub(in crate::cli) mod tests {
+    use super::*;
+
+    pub(in crate::cli) fn record() -> Record {
+        serde_json::from_value(serde_json::json!({
+            "id": "abcdefgh-1", "slug": "abcdefgh", "kind": "exec", "status": "pending",
+            "commandText": r"git push \u{202E}origin", "argv": ["git", "push", r"\u{202E}origin"], "cwd": "/w",
+            "host": "gateway", "agentId": "main", "sessionKey": "agent:main:main", "resolvedPath": "/usr/bin/git",
+            "askReason": "allowlist-miss", "warnings": ["it changes another machine"],
+            "allowedDecisions": ["allow-once", "deny"], "always": [], "createdAtMs": 0, "expiresAtMs": 60_000
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_question_is_shown_whole() {
+        let text = block(&record(), 0);
+        for part in [
+            "Approval abcdefgh-1 (waits 60 s)",
+            r"command    git push \u{202E}origin",
+            r"           [2] \u{202E}origin",
+            "directory  /w",
+            "program    /usr/bin/git",
+            "agent main, session agent:main:main, on gateway",
+            "why        allowlist-miss",
+            "warning    it changes another machine",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let long = Record { command_text: "x".repeat(16_000), ..record() };
+        assert!(block(&long, 0).contains(&"x".repeat(16_000)), "never cut");
+    }
+
+    #[test]
+    fn a_reflex_decides_nothing() {
+        let record = record();
+        for line in ["", "\n", " ", "y", "yes", "a", "ok", "\u{1b}"] {
+            assert_eq!(typed(line, &record), None, "{line:?}");
+        }
+        assert_eq!(typed(" o \n", &record), Some(Decision::AllowOnce));
+        assert_eq!(typed("d", &record), Some(Decision::Deny));
+        assert_eq!(keys(&record), "o = allow once, d = deny, then Enter: ");
+    }
+
+    #[test]
+    fn times_are_short() {
+        let of = |seconds: u64| span(seconds * 1000);
+        assert_eq!((of(0), of(119), of(1800)), ("0 s".to_owned(), "119 s".to_owned(), "30 min".to_owned()));
+        assert_eq!((of(7200), of(864_000)), ("2 h".to_owned(), "10 days".to_owned()));
+    }
+}
