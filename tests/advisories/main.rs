@@ -7,4 +7,5 @@ mod class1;
 mod class2;
 mod class5;
 mod class8;
+mod class8_desk;
 mod machine;

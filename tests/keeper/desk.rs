@@ -118,7 +118,11 @@ fn a_question_ends_with_its_keeper_and_its_id_lets_nothing_run() {
     let home = asking();
     let marker = home.file("ran");
     // The call returns at once, and the answer would come later.
-    let told = home.json(&["tool", "exec", &json!({ "command": format!("touch {}", marker.display()) }).to_string()]);
+    let told = home.json(&[
+        "tool",
+        "exec",
+        &json!({ "command": format!("touch {}", marker.display()) }).to_string(),
+    ]);
     assert_eq!(told["details"]["status"], "approval-pending", "{told}");
     let id = waiting(&home);
     let before = home.keeper();
@@ -128,7 +132,10 @@ fn a_question_ends_with_its_keeper_and_its_id_lets_nothing_run() {
     assert!(done.err.contains("has expired: creel was started again"), "{done:?}");
     assert_ne!(home.keeper(), before);
     let shown = home.json(&["approvals", "show", &id, "--json"]);
-    assert_eq!((&shown["approval"]["status"], &shown["approval"]["reason"]), (&json!("cancelled"), &json!("gateway-restart")));
+    assert_eq!(
+        (&shown["approval"]["status"], &shown["approval"]["reason"]),
+        (&json!("cancelled"), &json!("gateway-restart"))
+    );
     assert!(home.json(&["approvals", "pending", "--json"])["approvals"].as_array().unwrap().is_empty());
     assert!(!marker.exists());
 }
@@ -175,7 +182,9 @@ fn a_caller_that_leaves_takes_its_question_along() {
     let done = std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).output().unwrap();
     assert!(done.status.success());
     let _ = run.wait_with_output();
-    until("its end", || home.json(&["approvals", "show", &id, "--json"])["approval"]["status"] == "cancelled");
+    until("its end", || {
+        home.json(&["approvals", "show", &id, "--json"])["approval"]["status"] == "cancelled"
+    });
     assert_eq!(home.run(&["approvals", "approve", &id]).status, Some(1));
 }
 
@@ -283,7 +292,8 @@ fn a_user_interface_at_the_socket_is_asked() {
             if line.is_empty() {
                 continue;
             }
-            let noise = "not json\n{\"type\":\"other\"}\n{\"type\":\"decision\",\"decision\":\"allow-once\"}\n";
+            let noise =
+                "not json\n{\"type\":\"other\"}\n{\"type\":\"decision\",\"decision\":\"allow-once\"}\n";
             stream.write_all(noise.as_bytes()).unwrap();
             return serde_json::from_str::<Value>(&line).unwrap();
         }
