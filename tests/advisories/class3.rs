@@ -138,8 +138,8 @@ fn a057_globs_are_anchored() {
 
 #[test]
 fn a058_asking_nobody_is_not_allowing() {
-    let policy = ModePolicy { security: Security::Allowlist, ask: Ask::Off, ..ModePolicy::default() };
-    let verdict = |text: &str| judge(&policy, &judged(&["ls"], &[], text).facts(false)).verdict;
+    let policy = ModePolicy::pair(Security::Allowlist, Ask::Off);
+    let verdict = |text: &str| judge(policy, &judged(&["ls"], &[], text).facts(false)).verdict;
     assert_eq!(verdict("rm x"), Verdict::Deny);
     assert_eq!(verdict("ls x"), Verdict::Allow);
 }
@@ -147,7 +147,12 @@ fn a058_asking_nobody_is_not_allowing() {
 #[test]
 fn a059_a_list_at_the_wrong_place() {
     let parse = |text: &str| Document::parse(text, Path::new("/state/exec-approvals.json"));
-    assert!(parse(r#"{"version": 1, "agents": {"main": {"allowlists": ["ls"]}}}"#).is_err());
+    assert!(
+        parse(r#"{"version": 1, "agents": {"main": {"secruity": "allowlist", "allowlist": ["ls"]}}}"#)
+            .is_err()
+    );
     assert!(parse(r#"{"version": 1, "agents": {"main": ["ls"]}}"#).is_err());
+    assert!(parse(r#"{"version": 1, "agents": ["ls"]}"#).is_err());
+    assert!(parse(r#"{"version": 1, "agents": {"main": {"allowlist": {"ls": true}}}}"#).is_err());
     assert!(parse(r#"{"version": 1, "agents": {"main": {"allowlist": ["ls"]}}}"#).is_ok());
 }

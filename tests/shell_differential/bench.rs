@@ -104,7 +104,7 @@ impl Bench {
 
 /// Whether a program of that name can be made, and is no other one.
 pub(crate) fn fit(name: &str) -> bool {
-    let own = ["sh", "bash", "dash"].iter().chain(REAL).any(|own| *own == name);
+    let own = REAL.contains(&name) || creel::shell::analyse::is_shell(name);
     !own && !name.is_empty()
         && name.len() < 64
         && !name.contains(['/', '\0'])

@@ -80,7 +80,10 @@ pub(super) fn look(state: &StateDir) -> Raw {
 
 /// By what a change of any of the files shows, without reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp(Vec<Option<(u64, u64, u64, i64, i64, i64, i64)>>);
+pub(super) struct Stamp(Vec<Option<One>>);
+
+/// Device, inode, size, and when content and the rest were last changed.
+type One = (u64, u64, u64, i64, i64, i64, i64);
 
 /// Clocks of file systems tick slowly: a change within one tick does not show.
 const TICK: Duration = Duration::from_millis(100);
