@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::presence::Presence;
+use crate::approvals::review::Said;
 
 /// The call's surroundings as the agent host knows them. Everything is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -43,6 +44,8 @@ pub struct Context {
     pub without: Vec<String>,
     /// The caller can ask a person inside the call.
     pub approval_surface: bool,
+    /// What was said before, the oldest first: a bounded part of it is shown to the reviewer (spec `approvals.md` 13.06).
+    pub transcript: Vec<Said>,
     /// Level of `/elevated` in the message.
     pub elevated: Option<String>,
     /// `/exec` options in the message, as `key=value` words.

@@ -5,4 +5,6 @@
 
 mod class1;
 mod class2;
+mod class5;
+mod class8;
 mod machine;

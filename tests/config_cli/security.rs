@@ -59,6 +59,41 @@ fn a_file_that_is_refused_is_audited_all_the_same() {
     assert_eq!(names, 0, "an audit writes nothing");
 }
 
+#[test]
+fn approvals_are_audited_and_accepted_findings_are_told_apart() {
+    let jq = "tools.exec.safe_bins_broad_behavior";
+    let home = Home::new(&format!(
+        "{{ tools: {{ exec: {{ safeBins: ['jq'] }} }},\n  security: {{ audit: {{ suppressions: [{{ checkId: '{jq}', reason: 'known\\u001b[2J' }}] }} }} }}"
+    ));
+    let approvals = home.state().join("exec-approvals.json");
+    std::fs::write(&approvals, r#"{"version": 1, "defaults": {"autoAllowSkills": true}}"#).unwrap();
+    let (all, status) = audit(&home);
+    let ids = |part: &str| -> Vec<String> {
+        let list = all[part].as_array().unwrap().iter();
+        list.map(|one| one["checkId"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        ids("findings"),
+        ["tools.exec.auto_allow_skills_enabled", "security.audit.suppressions.active"]
+    );
+    assert_eq!(ids("suppressedFindings"), [jq]);
+    let first = &all["findings"][0];
+    assert_eq!(
+        (first["file"].as_str(), first["key"].as_str()),
+        (approvals.to_str(), Some("defaults.autoAllowSkills"))
+    );
+    assert_eq!((all["summary"]["warn"].as_u64(), status), (Some(1), 0));
+    let (text, _, _) = home.run(&["security", "audit", "--engine", "unix:///no/such.sock"]);
+    assert!(text.contains("accepted  A language is listed as a safe bin"), "{text}");
+    assert!(
+        text.contains("accepted by security.audit.suppressions[0]: known") && !text.contains('\u{1b}'),
+        "{text}"
+    );
+    assert!(text.ends_with("0 critical, 1 warnings, 1 notes, 1 accepted\n"), "{text}");
+    let files = std::fs::read_dir(home.state()).unwrap().count();
+    assert_eq!(files, 2, "an audit writes nothing");
+}
+
 /// A container that is removed with its test.
 struct Browser {
     engine: Engine,

@@ -9,7 +9,9 @@
 )]
 
 mod approvals;
+mod binding;
 mod class9;
+mod explain;
 mod host;
 mod lab;
 mod policy;

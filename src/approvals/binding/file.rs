@@ -286,6 +286,15 @@ mod tests {
         assert!(changeable(&file));
     }
 
+    /// What the distribution has installed is its own, unless this account is root's.
+    #[test]
+    fn programs_of_the_machine_are_not_ours() {
+        let root = rustix::process::geteuid().is_root();
+        for program in ["/bin/sh", "/usr/bin/env"] {
+            assert_eq!(changeable(Path::new(program)), root, "{program}");
+        }
+    }
+
     #[test]
     fn every_element_is_compared() {
         let dir = tempfile::tempdir().unwrap();

@@ -60,7 +60,7 @@ pub struct Analysis {
 }
 
 /// Where something that was said comes from (13.06). Only an operator authorises anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The operator.
@@ -79,8 +79,8 @@ pub enum Origin {
 }
 
 /// A part of the conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Said {
     /// Who.
     pub origin: Origin,

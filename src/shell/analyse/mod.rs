@@ -11,7 +11,7 @@
 //! Everything else is refused with the first construct in the way ([`Obstacle`]), or, where the command is clear and
 //! only what it starts is not, listed as [`Runs::Unclear`]: a person may be asked, no entry covers it.
 //!
-//! Package runners and multiplexers are always [`Runs::Unclear`]: which program a name of theirs means is theirs to say.
+//! Programs of packages and multiplexers are always [`Runs::Unclear`]: which program a name of theirs means is theirs to say.
 //!
 //! | file | concern |
 //! |---|---|
@@ -19,6 +19,7 @@
 //! | `runs` | what one command really runs |
 //! | `builtin` | words that the shell itself obeys |
 //! | `wrapper` | programs that run another one, with the options that are understood |
+//! | `packages` | package managers, and when they start what their arguments name |
 //! | `carried` | a shell's text that runs its own arguments |
 //! | `obstacle` | the first construct that is not modelled |
 //! | [`visible`] | every command that can be seen, for rules that deny |
@@ -27,6 +28,7 @@ mod builtin;
 mod carried;
 mod list;
 mod obstacle;
+mod packages;
 mod runs;
 pub mod visible;
 mod wrapper;

@@ -1,7 +1,7 @@
 //! Programs that run another one, with the options that are understood (spec `approvals.md` §7). An option that is not makes
 //! it unclear where the inner command begins.
 
-use super::{Argument, runs};
+use super::{Argument, packages, runs};
 use crate::shell::inline_eval::{carrier, program};
 
 /// How many wrappers are looked through (7.01).
@@ -96,70 +96,52 @@ pub(super) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name) || SHELLS.contains(&program::unversioned(name))
 }
 
-/// Programs that run another one under another identity, beside those that [`carrier`] knows.
-const BLOCKED: &[&str] =
-    &["su", "sg", "newgrp", "login", "machinectl", "start-stop-daemon", "chpst", "fakeroot", "fakechroot"];
 /// Programs that start what their arguments name, and change what that is.
-const CARRIERS: &[&str] = &[
-    "xargs", "parallel", "npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "bunx", "bun", "busybox", "toybox",
-    "script", "entr", "ssh",
+const CARRIERS: &[&str] = &["xargs", "parallel", "busybox", "toybox", "script", "entr"];
+/// Wrappers that change who or where the inner command is, or how long it lives (7.01).
+const BLOCKED: &[&str] = &[
+    "bwrap",
+    "catchsegv",
+    "chrt",
+    "chroot",
+    "cpulimit",
+    "doas",
+    "eatmydata",
+    "firejail",
+    "gosu",
+    "ionice",
+    "linux32",
+    "linux64",
+    "nsenter",
+    "numactl",
+    "pkexec",
+    "proot",
+    "proxychains",
+    "proxychains4",
+    "runuser",
+    "setarch",
+    "setsid",
+    "setpriv",
+    "su",
+    "su-exec",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "torify",
+    "torsocks",
+    "unbuffer",
+    "unshare",
+    "watch",
+    "xvfb-run",
+    "sg",
+    "newgrp",
+    "login",
+    "machinectl",
+    "start-stop-daemon",
+    "chpst",
+    "fakeroot",
+    "fakechroot",
 ];
-/// What package managers do themselves, scripts of the package included: an entry for the manager says which. Everything else
-/// (`exec`, `dlx`, a bare name) starts a program of a name that stands there.
-const MANAGED: &[(&[&str], &[&str])] = &[
-    (
-        &["npm", "pnpm"],
-        &[
-            "test",
-            "t",
-            "run",
-            "run-script",
-            "install",
-            "i",
-            "ci",
-            "ls",
-            "list",
-            "outdated",
-            "view",
-            "info",
-            "audit",
-            "why",
-            "version",
-            "pack",
-            "prune",
-            "publish",
-        ],
-    ),
-    (&["yarn", "yarnpkg"], &["install", "list", "info", "outdated", "why", "audit", "pack", "version"]),
-];
-/// Options of package managers that change neither what is run nor where.
-const HARMLESS: &[&str] = &[
-    "--silent",
-    "-s",
-    "--if-present",
-    "--json",
-    "--long",
-    "--all",
-    "-a",
-    "--production",
-    "--dry-run",
-    "--parseable",
-];
-
-/// Whether a package manager does its own work, with options that do not change whose.
-fn manages(name: &str, words: &[Argument]) -> bool {
-    let Some((_, own)) = MANAGED.iter().find(|(names, _)| names.contains(&name)) else { return false };
-    let words: Vec<&str> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
-    let before = words.iter().position(|word| *word == "--").unwrap_or(words.len());
-    match words.get(..before) {
-        Some(["--version" | "-v"]) => true,
-        Some([first, rest @ ..]) => {
-            own.contains(first) && rest.iter().all(|word| !word.starts_with('-') || HARMLESS.contains(word))
-        }
-        _ => false,
-    }
-}
-
 /// Options that make a program start another one.
 const STARTING: &[(&[&str], &[&str])] = &[
     (&["rg"], &["--pre", "--hostname-bin"]),
@@ -179,11 +161,13 @@ const STARTING: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["sort"], &["--compress-program"]),
+    // A configuration names commands that run here.
+    (&["ssh"], &["-o", "-F"]),
 ];
 
 /// Whether a program starts others that its arguments name.
 pub(super) fn starts_others(name: &str, words: &[Argument]) -> bool {
-    if CARRIERS.contains(&name) && !manages(name, words) || name == "find" && runs::code_of(words) {
+    if CARRIERS.contains(&name) || packages::starts(name, words) || name == "find" && runs::code_of(words) {
         return true;
     }
     let Some((_, options)) = STARTING.iter().find(|(names, _)| names.contains(&name)) else { return false };
@@ -213,6 +197,9 @@ fn has(word: &str, option: &str, old: bool) -> bool {
 pub(super) fn inner(name: &str, called: &str, argv: &[Argument]) -> Inner {
     let arguments = argv.get(1..).unwrap_or_default();
     let other = || carrier::is_one(name) || BLOCKED.contains(&name);
+    if BLOCKED.contains(&name) {
+        return Inner::Blocked;
+    }
     if arguments.is_empty() && name != "env" {
         // `nohup` alone runs nothing, `sudo` alone whatever it is set to; a word of the shell alone nothing.
         let own = matches!(name, "exec" | "command" | "builtin" | "eval");
@@ -310,51 +297,4 @@ fn taken(wrapper: &Wrapper, text: &str) -> Option<usize> {
     let number =
         wrapper.name == "nice" && !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_digit());
     (named || joined || cluster || number).then_some(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shell::parse::Span;
-
-    fn starts(text: &str) -> bool {
-        let words: Vec<Argument> = text
-            .split(' ')
-            .map(|word| Argument { text: word.to_owned(), expands: false, span: Span::default() })
-            .collect();
-        starts_others(text.split(' ').next().unwrap(), &words)
-    }
-
-    #[test]
-    fn a_package_manager_does_its_own_work_or_that_of_a_stranger() {
-        for text in [
-            "npm test",
-            "npm run build",
-            "npm run build -- --prefix x",
-            "npm ls --json",
-            "npm --version",
-            "pnpm run lint",
-            "yarn list",
-        ] {
-            assert!(!starts(text), "{text}");
-        }
-        for text in [
-            "npm",
-            "npm exec ls",
-            "npm x ls",
-            "npm --prefix /x test",
-            "npm test --script-shell=./evil",
-            "npm run build -C /x",
-            "npm --version test",
-            "npx ls",
-            "pnpm ls-files",
-            "pnpm dlx x",
-            "pnpm --filter x test",
-            "yarn run ls",
-            "yarn ls",
-            "yarn",
-        ] {
-            assert!(starts(text), "{text}");
-        }
-    }
 }

@@ -82,6 +82,6 @@ fn told(case: &Case<'_>, open: &Open) -> review::Case {
             inline_eval,
             heredoc: assessed.heredoc,
         },
-        said: Vec::new(),
+        said: case.job.context.transcript.clone(),
     }
 }

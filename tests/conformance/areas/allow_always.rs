@@ -86,7 +86,7 @@ fn theirs(input: &Value, expect: &Value) -> Value {
             .collect();
         let made = bound_pattern(cwd, &hashed);
         // The recording holds it where nothing in it depends on the tree.
-        if let Some(recorded) = pattern["argPattern"].as_str() {
+        if let Some(recorded) = pattern["argPattern"].as_str().filter(|recorded| !recorded.contains("${")) {
             assert_eq!(made, recorded, "the hash of {hashed:?} in {cwd}");
         }
         json!([pattern["pattern"], made])

@@ -176,3 +176,31 @@ fn names_are_taken_as_they_are() {
     symlink("python3.11", lab.at("bin/py")).unwrap();
     assert!(refused(&lab, "py -m pkg").ends_with("this interpreter/runtime command"));
 }
+
+/// The entry that was sealed covers that content, and nothing without a look at it.
+#[test]
+fn an_entry_that_pins_content_covers_that_content() {
+    use crate::approvals::allowlist::{Allowlist, Subject};
+    let lab = Lab::new();
+    let tool = lab.copy("/bin/true", "bin/tool");
+    let digest = content_digest(&tool).unwrap();
+    let entry = |content: &str| Entry {
+        content_sha256: Some(content.to_owned()),
+        ..Entry::of(tool.to_str().unwrap())
+    };
+    let program = lab.disk.program("tool", None).unwrap();
+    let subject = Subject { word: "tool", program: Some(&program), arguments: &[], dir: None, shell: false };
+    let find = |entries: &[&Entry]| {
+        Allowlist::compile(entries, &lab.disk).find_by(&subject, &|file| content_digest(file))
+    };
+    let (good, loud) = (entry(&digest), entry(&format!(" {} ", digest.to_uppercase())));
+    let (other, blank, any) = (entry(&"0".repeat(64)), entry(""), Entry::of("tool"));
+    assert_eq!(find(&[&good]), Some(0));
+    assert_eq!(find(&[&loud]), Some(0));
+    assert_eq!((find(&[&other]), find(&[&blank])), (None, None));
+    assert_eq!(find(&[&other, &good, &any]), Some(1), "another entry may cover it");
+    assert_eq!(find(&[&other, &any]), Some(1));
+    assert_eq!(Allowlist::compile(&[&good], &lab.disk).find(&subject), None, "nobody looked");
+    std::fs::write(&tool, "another").unwrap();
+    assert_eq!(find(&[&good]), None);
+}
