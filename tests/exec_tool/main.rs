@@ -11,6 +11,7 @@
 mod approvals;
 mod binding;
 mod class9;
+mod explain;
 mod host;
 mod lab;
 mod policy;

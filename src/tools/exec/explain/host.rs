@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::entries::{self, Named};
 use super::look::{Look, Refusal, Seen};
+use super::notes;
 use crate::approvals::Ground;
 use crate::approvals::binding::{BindError, Binding};
 use crate::approvals::desk::Grant;
@@ -53,9 +54,16 @@ impl Beside<'_, '_> {
         let grants = self.grants()?;
         let lists = Arc::new(Lists::compile(self.gathered, &grants, &lookup));
         let command = &self.look.params.command;
+        let unusable = if self.look.thorough { lists.allow.problems() } else { Vec::new() };
         let look = seen_by_exec::Look::at(command, &fixed.cwd, self.decided.strict_inline, lists, lookup);
         let (local, agent) = (&self.gathered.document, &self.gathered.subject.agent);
         seen.entries = entries::allowed(local, agent, &grants);
+        if self.look.thorough {
+            let unusable: Vec<(usize, String)> =
+                unusable.into_iter().map(|(at, why)| (at, why.to_string())).collect();
+            let notes = notes::of(local, &self.look.files.config, &seen.entries, &unusable);
+            seen.explained.notes.extend(notes);
+        }
         let entries = &seen.entries;
         let rule = |at: usize| entries.get(at).map(|named: &Named| named.rule(local, self.look.document));
         let analysis = Analysis::of(&look.assessed, &rule);

@@ -29,6 +29,8 @@ pub(super) struct Look<'a> {
     pub(super) document: Option<&'a str>,
     /// The document is not this machine's, and so this machine's grants are none of it.
     pub(super) elsewhere: bool,
+    /// What holds for nobody is told too.
+    pub(super) thorough: bool,
 }
 
 /// A layer that refuses, and how.
@@ -124,9 +126,6 @@ impl Look<'_> {
             Err(failure) => return Err(failure),
         };
         seen.explained.layers.push(Layer::of("tool", Verdict::Allow, "tool", "the session has exec"));
-        if let Some(problem) = self.files.document.held.standing.problem() {
-            seen.explained.notes.push(problem.to_string());
-        }
         let decided = match decide(&gathered.known(self.context), self.params) {
             Ok(decided) => decided,
             Err(error) => {

@@ -6,11 +6,13 @@
 //! | `side` | what surrounds a command on this machine |
 //! | `look` | the checks, one after the other |
 //! | `host` | a command beside the gateway |
+//! | `notes` | what in a document holds for nobody |
 //! | `entries` | the lists of an agent, each entry with its key |
 
 mod entries;
 mod host;
 mod look;
+mod notes;
 mod side;
 
 use std::path::Path;
@@ -138,7 +140,7 @@ impl Explainer {
     ///
     /// When the call itself is not understood, or names an agent or session that is none.
     pub async fn explain(&self, asked: &Asked) -> Result<Explained, Failure> {
-        let (mut seen, side) = self.decide(asked).await?;
+        let (mut seen, side) = self.decide(asked, true).await?;
         let mut changes = Vec::new();
         for edit in seen.proposals(&asked.given()).into_iter().take(TRIED) {
             changes.extend(self.tried(asked, &side, &edit, &seen));
@@ -153,19 +155,26 @@ impl Explainer {
     ///
     /// As [`Self::explain`].
     pub async fn verdict(&self, asked: &Asked) -> Result<Explained, Failure> {
-        Ok(self.decide(asked).await?.0.explained)
+        Ok(self.decide(asked, false).await?.0.explained)
     }
 
-    async fn decide(&self, asked: &Asked) -> Result<(Seen, Side), Failure> {
+    async fn decide(&self, asked: &Asked, thorough: bool) -> Result<(Seen, Side), Failure> {
         let params = asked.params()?;
         let side = match &asked.path {
             Some(path) => Side::with_path(path),
             None => self.sides.of(&self.base, &self.files, &asked.context).await?,
         };
-        Ok((self.look(&self.files, asked, &params, &side)?, side))
+        Ok((self.look(&self.files, asked, &params, &side, thorough)?, side))
     }
 
-    fn look(&self, files: &Files, asked: &Asked, params: &Params, side: &Side) -> Result<Seen, Failure> {
+    fn look(
+        &self,
+        files: &Files,
+        asked: &Asked,
+        params: &Params,
+        side: &Side,
+        thorough: bool,
+    ) -> Result<Seen, Failure> {
         let var = |name: &str| self.base.variable(name);
         Look {
             files,
@@ -175,6 +184,7 @@ impl Explainer {
             var: &var,
             document: self.document.as_deref().filter(|_| files.document.held.standing == Standing::Current),
             elsewhere: self.elsewhere,
+            thorough,
         }
         .run()
     }
@@ -202,7 +212,7 @@ impl Explainer {
             }
         }
         let params = asked.params().ok()?;
-        let after = self.look(&files, &asked, &params, side).ok()?;
+        let after = self.look(&files, &asked, &params, side, false).ok()?;
         let gives = after.explained.verdict;
         // A command that then runs in the sandbox has another verdict too, though both may be "allow".
         let moved =
