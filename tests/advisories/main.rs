@@ -9,4 +9,5 @@ mod class3;
 mod class4;
 mod class5;
 mod class8;
+mod class8_desk;
 mod machine;
