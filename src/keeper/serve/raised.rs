@@ -78,7 +78,7 @@ impl Raised {
         let every_time = self.ask.as_deref() == Some("always");
         let offered = offered.into_iter().filter(|decision| {
             !self.unavailable_decisions.contains(decision)
-                && !(every_time && *decision == Decision::AllowAlways)
+                && (!every_time || *decision != Decision::AllowAlways)
         });
         Ok(Question {
             offered: offered.collect(),
