@@ -52,8 +52,7 @@ pub(crate) fn expected(text: &str, groups: &[Group], pinned: bool) -> Option<Exp
 
 /// Whether every descriptor that is named may be open.
 fn open(text: &str) -> bool {
-    let named = text.split("&").skip(1).map(|rest| rest.trim_start());
-    named.into_iter().all(|rest| {
+    text.split('&').skip(1).map(str::trim_start).all(|rest| {
         let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
         matches!(number.as_str(), "" | "0" | "1" | "2")
     })
