@@ -72,11 +72,11 @@ pub fn remember(assessed: &Assessed) -> Remembered {
         reasons.push(OneShot::NoReusablePattern);
     }
     let mut told: Vec<OneShot> = Vec::new();
-    reasons.into_iter().for_each(|reason| {
+    for reason in reasons {
         if !told.contains(&reason) {
-            told.push(reason)
+            told.push(reason);
         }
-    });
+    }
     if told.is_empty() { Remembered::Entries(entries) } else { Remembered::OneShot(told) }
 }
 

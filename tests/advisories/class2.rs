@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::machine::{judged, misses, passes};
 use creel::approvals::assess::Part;
+use creel::approvals::programs::Program;
 
 #[test]
 fn a029_env_in_front_of_a_shell() {
@@ -59,7 +60,7 @@ fn a035_a037_wrappers_are_looked_through() {
         let judged = judged(&["git"], &[], text);
         assert!(judged.satisfied, "{text}");
         let part: &Part = judged.parts.first().unwrap();
-        assert_eq!(part.program.as_ref().map(|program| program.name()), Some("git"), "{text}");
+        assert_eq!(part.program.as_ref().map(Program::name), Some("git"), "{text}");
         let seen: Vec<_> = part.wrappers.iter().map(|(word, _)| word.as_str()).collect();
         assert_eq!(seen, wrappers, "{text}");
     }

@@ -63,9 +63,7 @@ impl Bench {
 
     /// Makes a program of that name, unless there is one.
     pub(crate) fn program(&mut self, name: &str) {
-        let fit =
-            !name.is_empty() && name.len() < 64 && !name.contains(['/', '\0']) && !name.starts_with('.');
-        if fit && self.made.insert(name.to_owned()) {
+        if fit(name) && self.made.insert(name.to_owned()) {
             symlink(&self.recorder, self.bin().join(name)).unwrap();
         }
     }
@@ -102,6 +100,15 @@ impl Bench {
         assert!(left.is_empty(), "a file was made by {told:?}");
         calls(&std::fs::read(&log).unwrap())
     }
+}
+
+/// Whether a program of that name can be made, and is no other one.
+pub(crate) fn fit(name: &str) -> bool {
+    let own = REAL.contains(&name) || creel::shell::analyse::is_shell(name);
+    !own && !name.is_empty()
+        && name.len() < 64
+        && !name.contains(['/', '\0'])
+        && !name.starts_with(['.', '%'])
 }
 
 fn calls(log: &[u8]) -> Vec<Call> {

@@ -78,7 +78,7 @@ impl Lab {
         self.counts.borrow_mut().certain += usize::from(expected.sure);
         for shell in SHELLS {
             let ran = self.bench.borrow().run(shell, text);
-            agree(&format!("{shell} {text:?}"), &expected, ran)?;
+            agree(&format!("{shell} {text:?}"), &expected, &ran)?;
         }
         // Its programs are there by now.
         self.compare_pinned(text)
@@ -99,13 +99,13 @@ impl Lab {
         match &enforced.command {
             Command::Argv(words) => {
                 let ran = bare(bench.run_words(words, enforced.arg0.as_deref()));
-                agree(&format!("{words:?}"), &expected, ran)
+                agree(&format!("{words:?}"), &expected, &ran)
             }
             Command::Shell(pinned) => SHELLS.iter().try_for_each(|shell| {
                 let ran = bench.run(shell, pinned);
                 let paths = kept || ran.iter().all(|call| call[0].starts_with('/'));
                 prop_assert!(paths, "{shell} found a program of {pinned:?} by itself: {ran:?}");
-                agree(&format!("{shell} {pinned:?} for {text:?}"), &expected, bare(ran))
+                agree(&format!("{shell} {pinned:?} for {text:?}"), &expected, &bare(ran))
             }),
         }
     }
@@ -145,21 +145,21 @@ fn short(steps: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
 }
 
 /// Everything that ran was listed; where it is known what is reached, exactly that ran, in order.
-fn agree(told: &str, expected: &Expected, ran: Vec<Call>) -> Result<(), TestCaseError> {
+fn agree(told: &str, expected: &Expected, ran: &[Call]) -> Result<(), TestCaseError> {
     let mut left = expected.listed.clone();
-    for call in &ran {
+    for call in ran {
         let at = left.iter().position(|listed| listed == call);
         prop_assert!(at.is_some(), "{told} ran {call:?}; listed: {:?}", expected.listed);
         left.remove(at.unwrap());
     }
     if expected.sure {
-        let mut rest = ran.clone();
+        let mut rest = ran.to_vec();
         for step in &expected.steps {
             let mut now: Vec<Call> = rest.drain(..step.len().min(rest.len())).collect();
             let mut step = step.clone();
             now.sort();
             step.sort();
-            prop_assert_eq!(&step, &now, "{} ran {:?}; expected {:?}", told, &ran, &expected.steps);
+            prop_assert_eq!(&step, &now, "{} ran {:?}; expected {:?}", told, ran, &expected.steps);
         }
         prop_assert!(rest.is_empty(), "{told} ran {ran:?}; expected {:?}", expected.steps);
     }

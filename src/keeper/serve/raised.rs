@@ -9,10 +9,12 @@ use sha2::{Digest as _, Sha256};
 use super::connection::Reply;
 use super::methods::told;
 use crate::approvals::desk::{Desk, Question, Settled};
+use crate::approvals::display::summary;
 use crate::approvals::policy::{Answer, Decision, Target};
 use crate::error::Report;
 use crate::keeper::error::Told;
 use crate::process::record::Delivery;
+use crate::shell::analyse::analyse;
 
 /// What a program asks: a closed object, so that no restriction is believed to hold that is not understood.
 #[derive(Debug, Default, Deserialize)]
@@ -81,6 +83,7 @@ impl Raised {
         Ok(Question {
             offered: offered.collect(),
             digest,
+            analysis: Some(summary(&analyse(&self.command))),
             id: self.id,
             command: self.command,
             argv: self.command_argv,

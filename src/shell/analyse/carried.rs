@@ -3,7 +3,7 @@
 
 use super::{Argument, builtin, wrapper};
 use crate::shell::inline_eval::program;
-use crate::shell::parse::{Command, Script, Simple, Word};
+use crate::shell::parse::{Command, Script, Simple, Span, Word};
 
 /// The words that the text runs; `arguments` begin with `$0`. Nothing where that is not certain.
 ///
@@ -68,7 +68,7 @@ fn expanded(text: &str, word: &Word, arguments: &[Argument]) -> Option<Vec<Argum
     let Some(name) = name else {
         let text = word.literal()?.to_owned();
         // It stands in the shell's text and nowhere else.
-        return Some(vec![Argument { text, expands: false, span: Default::default() }]);
+        return Some(vec![Argument { text, expands: false, span: Span::default() }]);
     };
     let words = match name {
         "@" => arguments.get(1..).unwrap_or_default().to_vec(),

@@ -29,13 +29,11 @@ pub fn visible(text: &str) -> Visible {
         // A guess may begin at each of its words.
         let starts = if line.rough { line.argv.len() } else { 1 };
         for words in (0..starts).filter_map(|at| line.argv.get(at..)) {
-            match left.checked_sub(words.len()) {
-                Some(rest) => left = rest,
-                None => {
-                    seen.exceeded = true;
-                    return;
-                }
-            }
+            let Some(rest) = left.checked_sub(words.len()) else {
+                seen.exceeded = true;
+                return;
+            };
+            left = rest;
             seen.commands.push(words.to_vec());
         }
     });
