@@ -74,7 +74,7 @@ pub struct Values {
 
 impl Wanted {
     /// Writes into the document's defaults; returns what was there.
-    pub fn write(&self, document: &mut Document) -> Values {
+    pub fn write(self, document: &mut Document) -> Values {
         let defaults = &mut document.defaults;
         let before =
             Values { security: defaults.security, ask: defaults.ask, ask_fallback: defaults.ask_fallback };
@@ -86,7 +86,7 @@ impl Wanted {
 
     /// Takes back what [`Self::write`] wrote, value by value: only what is still there, and only where what was there
     /// before is not looser (16.12).
-    pub fn take_back(&self, document: &mut Document, before: &Values) {
+    pub fn take_back(self, document: &mut Document, before: Values) {
         let defaults = &mut document.defaults;
         // Nothing written imposes nothing; of the fallback it is `deny`.
         let security = |value: Option<Security>| value.unwrap_or(Security::Full);
@@ -115,7 +115,7 @@ impl Wanted {
     /// # Errors
     ///
     /// Where the text cannot be changed in place.
-    pub fn configure(&self, text: &str, now: &Requested) -> Result<String, EditError> {
+    pub fn configure(self, text: &str, now: &Requested) -> Result<String, EditError> {
         let mut text = text.to_owned();
         if let Some(host) = self.host.filter(|host| *host != now.host.value || now.host.source.is_built_in())
         {
@@ -128,17 +128,14 @@ impl Wanted {
         if !asked || same {
             return Ok(text);
         }
-        match ModePolicy::pair(security, ask).exact() {
-            Some(mode) => {
-                text = without(&text, "security")?;
-                text = without(&text, "ask")?;
-                set(&text, "mode", mode)
-            }
-            None => {
-                text = without(&text, "mode")?;
-                text = set(&text, "security", security)?;
-                set(&text, "ask", ask)
-            }
+        if let Some(mode) = ModePolicy::pair(security, ask).exact() {
+            text = without(&text, "security")?;
+            text = without(&text, "ask")?;
+            set(&text, "mode", mode)
+        } else {
+            text = without(&text, "mode")?;
+            text = set(&text, "security", security)?;
+            set(&text, "ask", ask)
         }
     }
 }
@@ -205,7 +202,7 @@ mod tests {
                 let wanted = Wanted { security: Some(security), ..Wanted::default() };
                 let kept = wanted.write(&mut document);
                 assert_eq!(document.defaults.security, Some(security));
-                wanted.take_back(&mut document, &kept);
+                wanted.take_back(&mut document, kept);
                 let now = document.defaults.security.unwrap_or(Security::Full);
                 assert!(now <= security, "{before:?} {security:?}");
                 assert_eq!(now, security.min(before.unwrap_or(Security::Full)));
@@ -214,12 +211,12 @@ mod tests {
         let mut document = Document::default();
         let wanted = Preset::Yolo.wanted();
         let kept = wanted.write(&mut document);
-        wanted.take_back(&mut document, &kept);
+        wanted.take_back(&mut document, kept);
         assert_eq!(document, Document::default());
         let kept = wanted.write(&mut document);
         // Somebody tightened it meanwhile.
         document.defaults.ask = Some(Ask::Always);
-        wanted.take_back(&mut document, &kept);
+        wanted.take_back(&mut document, kept);
         assert_eq!(document.defaults.ask, Some(Ask::Always));
     }
 }

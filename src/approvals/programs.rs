@@ -89,11 +89,10 @@ pub struct HostPrograms {
 }
 
 impl HostPrograms {
-    /// `path`: the value of PATH that the command will get; empty means that it has none. `home`: its home directory.
+    /// `path`: the value of PATH that the command will get, of which an empty element, or all of an empty value, is the
+    /// directory where the command runs. `home`: its home directory.
     pub fn new(path: &str, home: Option<PathBuf>) -> Self {
-        let elements =
-            if path.is_empty() { Vec::new() } else { path.split(':').map(str::to_owned).collect() };
-        Self { path: elements, home }
+        Self { path: path.split(':').map(str::to_owned).collect(), home }
     }
 
     /// The first executable file of that name (5.03).

@@ -72,11 +72,11 @@ pub fn remember(assessed: &Assessed) -> Remembered {
         reasons.push(OneShot::NoReusablePattern);
     }
     let mut told: Vec<OneShot> = Vec::new();
-    reasons.into_iter().for_each(|reason| {
+    for reason in reasons {
         if !told.contains(&reason) {
-            told.push(reason)
+            told.push(reason);
         }
-    });
+    }
     if told.is_empty() { Remembered::Entries(entries) } else { Remembered::OneShot(told) }
 }
 
@@ -89,9 +89,10 @@ pub fn remember(assessed: &Assessed) -> Remembered {
 pub fn of_part(part: &Part, strict: bool) -> Result<Option<Entry>, OneShot> {
     match &part.by {
         By::Builtin => return Ok(None),
-        By::Nothing(Gap::Unclear(Unclear::Shell)) => return Err(OneShot::NoReusablePattern),
+        By::Nothing(Gap::NotFound | Gap::Untrusted(_) | Gap::Unclear(Unclear::Shell)) => {
+            return Err(OneShot::NoReusablePattern);
+        }
         By::Nothing(Gap::Unclear(_)) => return Err(OneShot::PromptOnly),
-        By::Nothing(Gap::NotFound | Gap::Untrusted(_)) => return Err(OneShot::NoReusablePattern),
         By::Nothing(Gap::NoEntry) | By::Entry(_) | By::SafeBin | By::Skill => {}
     }
     let program = part.program.as_ref().ok_or(OneShot::NoReusablePattern)?;

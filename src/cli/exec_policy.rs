@@ -107,13 +107,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (name, done) = match &args.action {
         Action::Show => (None, None),
         Action::Preset { name } => {
-            sides.apply(&name.wanted())?;
+            sides.apply(name.wanted())?;
             (Some("preset"), Some(Value::from(name.name())))
         }
         Action::Set(set) => {
             let Set { host, security, ask, ask_fallback } = **set;
             let wanted = Wanted { host, security, ask, ask_fallback };
-            sides.apply(&wanted)?;
+            sides.apply(wanted)?;
             (Some("applied"), serde_json::to_value(wanted).ok())
         }
     };
@@ -126,7 +126,7 @@ impl Sides {
     }
 
     /// The document first: a policy that holds on one side only is then no looser than either (spec `approvals.md` 16.12).
-    fn apply(&self, wanted: &Wanted) -> Result<(), Failure> {
+    fn apply(&self, wanted: Wanted) -> Result<(), Failure> {
         let config = self.config()?;
         let (global, _) = config.exec_layers(&config.default_agent());
         let now = Requested::of(&Layers { global: Some(global), ..Layers::default() }, false);
@@ -142,12 +142,12 @@ impl Sides {
         let change = |text: &str| wanted.configure(text, &now);
         match config::store::update(&self.located, &self.state, judge, change) {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.taken_back(wanted, &before, error.into())),
+            Err(error) => Err(self.taken_back(wanted, before, error.into())),
         }
     }
 
     /// The failure of the configuration, and what became of the document.
-    fn taken_back(&self, wanted: &Wanted, before: &Values, failure: Failure) -> Failure {
+    fn taken_back(&self, wanted: Wanted, before: Values, failure: Failure) -> Failure {
         let back = store::edit(&self.state, |document| {
             wanted.take_back(document, before);
             Ok::<_, StoreError>(())
@@ -191,7 +191,7 @@ impl Sides {
 }
 
 /// The document of this machine does not decide about another one.
-fn node(wanted: &Wanted) -> Failure {
+fn node(wanted: Wanted) -> Failure {
     let (rule, fix) = if wanted.host == Some(ExecHost::Node) {
         ("--host", "name another host; a node's policy is set on the node")
     } else {

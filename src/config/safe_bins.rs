@@ -46,7 +46,7 @@ impl SafeBinLayer {
     pub(super) fn read(block: &Block<'_>) -> Self {
         let words = |name: &str| {
             let set = block.list(name)?;
-            Some(set.map(|items| items.into_iter().filter_map(|item| entry(block, item)).collect()))
+            Some(set.map(|items| items.iter().filter_map(|item| entry(block, item)).collect()))
         };
         let trusted_dirs = words("safeBinTrustedDirs");
         for directory in trusted_dirs.iter().flat_map(|set: &Set<Vec<String>>| &set.value) {
@@ -65,7 +65,7 @@ impl SafeBinLayer {
     }
 }
 
-fn entry(block: &Block<'_>, item: Set<String>) -> Option<String> {
+fn entry(block: &Block<'_>, item: &Set<String>) -> Option<String> {
     let text = item.value.trim().to_owned();
     if text.is_empty() || text.chars().any(char::is_control) {
         block.problem_at(

@@ -11,7 +11,7 @@ fn refused(names: &[&str]) {
     for name in names {
         let harmless = ("HARMLESS".to_owned(), "1".to_owned());
         let call = [harmless, ((*name).to_owned(), "./evil".to_owned())];
-        let error = host_call(&call).expect_err(name);
+        let error = host_call(&call).unwrap_err();
         assert!(error.to_string().to_uppercase().contains(&name.to_uppercase()), "{name}: {error}");
     }
 }

@@ -5,6 +5,9 @@
 
 mod class1;
 mod class2;
+mod class3;
+mod class4;
 mod class5;
 mod class8;
+mod class8_desk;
 mod machine;

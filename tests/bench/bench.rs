@@ -22,6 +22,7 @@ mod report;
 mod row;
 mod stats;
 mod stream;
+mod verdict;
 mod warm;
 
 use std::process::ExitCode;
@@ -35,7 +36,7 @@ use crate::row::Row;
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Names on the command line; all where none is given.
-const ROWS: [&str; 10] = [
+const ROWS: [&str; 12] = [
     "exec-login-shell",
     "exec-rate",
     "stdout-stream",
@@ -43,6 +44,8 @@ const ROWS: [&str; 10] = [
     "cold-overhead",
     "explain-wall",
     "tool-policy",
+    "verdict",
+    "allowlist-10k",
     "init-rss",
     "gateway-rss",
     "restart-100",
@@ -98,6 +101,9 @@ async fn run(quick: bool, only: &[&str]) -> Fallible<usize> {
     }
     if wanted(&["explain-wall"]) {
         rows.extend(explain::rows(&ground).await?);
+    }
+    if wanted(&["verdict", "allowlist-10k"]) {
+        rows.extend(verdict::rows(ground.scale)?);
     }
     if wanted(&["tool-policy"]) {
         rows.extend(policy::rows(ground.scale)?);

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::lab::{Lab, message, text};
 
 /// How long something that must come is awaited.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A lab with programs of its own in front of PATH: `tool` and `other` say what they were given.
 pub(crate) async fn lab(exec: &str, document: &Value) -> Lab {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::lab::{Lab, text};
 
 /// How long something that must come is awaited.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// A lab in mode `ask`, and a directory of programs in front of PATH.
 async fn lab() -> (Lab, PathBuf) {

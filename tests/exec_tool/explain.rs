@@ -24,8 +24,8 @@ fn verdict(outcome: &Result<ToolResult, ToolError>) -> Verdict {
 }
 
 fn never_ran(result: &ToolResult) -> bool {
-    let said = result.details["aggregated"].as_str().unwrap_or_default();
-    said.starts_with("Exec denied") || said.contains("Nothing was executed")
+    let said = format!("{:?}", result.content);
+    ["Exec denied", "Nothing was executed"].iter().any(|text| said.contains(text))
 }
 
 const CONFIGURATIONS: &[&str] = &[

@@ -94,7 +94,7 @@ fn two_identical_calls_are_one_card_and_one_run() {
 #[test]
 fn decisions_are_told_apart_by_their_exit_status() {
     let home = asking();
-    let run = call(&home, "true", &inline());
+    let run = call(&home, "uname", &inline());
     let id = waiting(&home);
     let short = &id[..8];
     assert_eq!(home.json(&["approvals", "show", short, "--json"])["approval"]["id"], id.as_str());
@@ -118,7 +118,11 @@ fn a_question_ends_with_its_keeper_and_its_id_lets_nothing_run() {
     let home = asking();
     let marker = home.file("ran");
     // The call returns at once, and the answer would come later.
-    let told = home.json(&["tool", "exec", &json!({ "command": format!("touch {}", marker.display()) }).to_string()]);
+    let told = home.json(&[
+        "tool",
+        "exec",
+        &json!({ "command": format!("touch {}", marker.display()) }).to_string(),
+    ]);
     assert_eq!(told["details"]["status"], "approval-pending", "{told}");
     let id = waiting(&home);
     let before = home.keeper();
@@ -128,7 +132,10 @@ fn a_question_ends_with_its_keeper_and_its_id_lets_nothing_run() {
     assert!(done.err.contains("has expired: creel was started again"), "{done:?}");
     assert_ne!(home.keeper(), before);
     let shown = home.json(&["approvals", "show", &id, "--json"]);
-    assert_eq!((&shown["approval"]["status"], &shown["approval"]["reason"]), (&json!("cancelled"), &json!("gateway-restart")));
+    assert_eq!(
+        (&shown["approval"]["status"], &shown["approval"]["reason"]),
+        (&json!("cancelled"), &json!("gateway-restart"))
+    );
     assert!(home.json(&["approvals", "pending", "--json"])["approvals"].as_array().unwrap().is_empty());
     assert!(!marker.exists());
 }
@@ -138,13 +145,13 @@ fn nobody_waits_for_a_schedule_that_nobody_watches() {
     let home = asking();
     home.ok(&["approvals", "pending"]);
     let began = Instant::now();
-    let told = result(call(&home, "true", &json!({ "cron": true })));
+    let told = result(call(&home, "uname", &json!({ "cron": true })));
     assert!(began.elapsed() < Duration::from_secs(10), "it must not wait for its time to be over");
-    assert_eq!(told["details"]["status"], "approval-unavailable", "{told}");
+    assert_eq!(told["error"]["code"], "CRL-APPR-004", "{told}");
     // With a surface it waits, and "always" is a grant for exactly this run.
     let watch = Lines::of(home.creel(&["approvals", "watch", "--json"]).stdin(std::process::Stdio::piped()));
     watch.next();
-    let run = call(&home, "true", &json!({ "cron": true }));
+    let run = call(&home, "uname", &json!({ "cron": true }));
     let asked: Value = serde_json::from_str(&watch.next()).unwrap();
     let record = &asked["requested"];
     let always = record["allowedDecisions"].as_array().unwrap().contains(&json!("allow-always"));
@@ -156,7 +163,7 @@ fn nobody_waits_for_a_schedule_that_nobody_watches() {
         let grant = &grants["grants"][0];
         assert_eq!(grant["useCount"], 1, "{grants}");
         assert!(grant["terms"]["expiresAtMs"].is_u64(), "grantExpiryDays holds: {grants}");
-        assert_eq!(result(call(&home, "true", &json!({ "cron": true })))["details"]["status"], "completed");
+        assert_eq!(result(call(&home, "uname", &json!({ "cron": true })))["details"]["status"], "completed");
         let id = grant["grantId"].as_str().unwrap();
         assert!(home.ok(&["approvals", "grants", "revoke", id]).starts_with("revoked"));
         assert!(home.ok(&["approvals", "grants", "revoke", id]).starts_with("already-revoked"));
@@ -170,12 +177,14 @@ fn nobody_waits_for_a_schedule_that_nobody_watches() {
 #[test]
 fn a_caller_that_leaves_takes_its_question_along() {
     let home = asking();
-    let run = call(&home, "true", &inline());
+    let run = call(&home, "uname", &inline());
     let id = waiting(&home);
     let done = std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).output().unwrap();
     assert!(done.status.success());
     let _ = run.wait_with_output();
-    until("its end", || home.json(&["approvals", "show", &id, "--json"])["approval"]["status"] == "cancelled");
+    until("its end", || {
+        home.json(&["approvals", "show", &id, "--json"])["approval"]["status"] == "cancelled"
+    });
     assert_eq!(home.run(&["approvals", "approve", &id]).status, Some(1));
 }
 
@@ -283,17 +292,18 @@ fn a_user_interface_at_the_socket_is_asked() {
             if line.is_empty() {
                 continue;
             }
-            let noise = "not json\n{\"type\":\"other\"}\n{\"type\":\"decision\",\"decision\":\"allow-once\"}\n";
+            let noise =
+                "not json\n{\"type\":\"other\"}\n{\"type\":\"decision\",\"decision\":\"allow-once\"}\n";
             stream.write_all(noise.as_bytes()).unwrap();
             return serde_json::from_str::<Value>(&line).unwrap();
         }
         panic!("nobody came");
     });
-    let told = result(call(&home, "true", &json!({ "unattended": true })));
+    let told = result(call(&home, "uname", &json!({ "unattended": true })));
     assert_eq!(told["details"]["status"], "completed", "{told}");
     let line = shown.join().unwrap();
     assert_eq!((&line["type"], &line["token"]), (&json!("request"), &json!(TOKEN)), "{line}");
-    assert_eq!(line["request"]["command"], "true");
+    assert_eq!(line["request"]["command"], "uname");
 }
 
 #[test]

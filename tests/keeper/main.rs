@@ -13,6 +13,7 @@
 mod approvals;
 mod callers;
 mod deaths;
+mod desk;
 mod gone;
 mod home;
 mod inside;

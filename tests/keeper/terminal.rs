@@ -20,9 +20,14 @@ struct Terminal {
 
 impl Terminal {
     fn attach(home: &Home, session: &str) -> Self {
+        Self::run(home, &["process", "attach", session])
+    }
+
+    fn run(home: &Home, args: &[&str]) -> Self {
         let pair = native_pty_system().openpty(SIZE).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_creel"));
-        command.args(["process", "attach", session]);
+        command.args(args);
+        command.cwd(home.dir.path());
         command.env("CREEL_STATE_DIR", home.state());
         command.env("DOCKER_HOST", "unix:///nonexistent/engine.sock");
         let child = pair.slave.spawn_command(command).unwrap();
@@ -129,4 +134,55 @@ fn a_session_without_a_terminal_is_followed() {
     assert_eq!(terminal.status(), 5);
     let done = home.run(&["process", "attach", &session]);
     assert_eq!((done.out.as_str(), done.err.as_str(), done.status), ("ready\n", "err\n", Some(5)));
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_and_a_reflex_decides_nothing() {
+    let home = Home::new();
+    let config = "{ tools: { exec: { host: 'gateway', mode: 'ask' } } }";
+    std::fs::write(home.state().join("openclaw.json"), config).unwrap();
+    let marker = home.file("ran");
+    let touch = format!("touch {}", marker.display());
+    let mut terminal = Terminal::run(&home, &["exec", "--host", "gateway", "--", &touch]);
+    terminal.sees("then Enter: ");
+    terminal.sees("why        allowlist-miss");
+    // What is typed at once is a reflex; so is Enter alone.
+    terminal.types(b"\r");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    terminal.types(b"\ryes\r");
+    until("the second prompt", || terminal.shown().matches("then Enter: ").count() > 1);
+    assert!(!marker.exists());
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    terminal.types(b"o\r");
+    terminal.sees("allowed once (terminal)");
+    assert_eq!(terminal.status(), 0);
+    assert!(marker.exists());
+    // Ctrl-C takes the question back.
+    let mut terminal = Terminal::run(&home, &["exec", "--host", "gateway", "--", &touch]);
+    terminal.sees("then Enter: ");
+    terminal.types(&[3]);
+    assert_eq!(terminal.status(), 130);
+    until("its end", || {
+        home.json(&["approvals", "pending", "--json"])["approvals"].as_array().unwrap().is_empty()
+    });
+}
+
+#[test]
+fn a_watcher_asks_about_what_others_want() {
+    let home = Home::new();
+    let config = "{ tools: { exec: { host: 'gateway', mode: 'ask' } } }";
+    std::fs::write(home.state().join("openclaw.json"), config).unwrap();
+    let mut watch = Terminal::run(&home, &["approvals", "watch"]);
+    watch.sees("Questions are shown here");
+    let args = json!({ "command": "uname" }).to_string();
+    let told = home.json(&["tool", "exec", &args]);
+    assert_eq!(told["details"]["status"], "approval-pending", "{told}");
+    watch.sees("command    uname");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    watch.types(b"d\r");
+    watch.sees(": denied");
+    let id = told["details"]["approvalId"].as_str().unwrap();
+    assert_eq!(home.json(&["approvals", "show", id, "--json"])["approval"]["decision"], "deny");
+    watch.types(&[3]);
+    assert_eq!(watch.status(), 0);
 }

@@ -131,9 +131,10 @@ pub fn bound_pattern(dir: &str, arguments: &[String]) -> String {
     counted(&mut hash, &dir);
     hash.update(arguments.len().to_string());
     hash.update([0]);
-    arguments.iter().for_each(|argument| counted(&mut hash, argument));
-    let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{BOUND}{digest}")
+    for argument in arguments {
+        counted(&mut hash, argument);
+    }
+    format!("{BOUND}{}", crate::state::hex(&hash.finalize()))
 }
 
 /// A text behind its length, so that no two lists are alike.

@@ -87,10 +87,11 @@ impl Glob {
     fn skip_runs(&self, reached: &mut [bool]) {
         for (at, token) in self.tokens.iter().enumerate() {
             let empty = matches!(token, Token::Run | Token::DeepRun);
-            if empty && reached.get(at).copied().unwrap_or_default() {
-                if let Some(slot) = reached.get_mut(at + 1) {
-                    *slot = true;
-                }
+            if empty
+                && reached.get(at).copied().unwrap_or_default()
+                && let Some(slot) = reached.get_mut(at + 1)
+            {
+                *slot = true;
             }
         }
     }

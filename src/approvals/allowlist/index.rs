@@ -76,7 +76,9 @@ impl Index {
                 self.by_name(program.name(), &mut places);
             }
             let paths = [program.real.to_str(), program.invoked.to_str()];
-            paths.into_iter().flatten().for_each(|path| self.by_path(path, &mut places));
+            for path in paths.into_iter().flatten() {
+                self.by_path(path, &mut places);
+            }
         }
         ordered(places)
     }
@@ -84,8 +86,12 @@ impl Index {
     /// Entries that may deny, in their order.
     pub(super) fn denying(&self, subject: &Subject<'_>) -> Vec<usize> {
         let mut places = self.everything.clone();
-        pattern::names(subject).into_iter().for_each(|name| self.by_name(name, &mut places));
-        pattern::paths(subject).into_iter().for_each(|path| self.by_path(path, &mut places));
+        for name in pattern::names(subject) {
+            self.by_name(name, &mut places);
+        }
+        for path in pattern::paths(subject) {
+            self.by_path(path, &mut places);
+        }
         ordered(places)
     }
 

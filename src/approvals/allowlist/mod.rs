@@ -218,8 +218,7 @@ impl Arguments {
 /// `=command:` and the first 16 hexadecimal digits of the text's digest.
 fn command_marker(text: &str) -> String {
     let digest = Sha256::digest(text.trim());
-    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("=command:{hex}")
+    format!("=command:{}", crate::state::hex(digest.get(..8).unwrap_or_default()))
 }
 
 #[cfg(test)]

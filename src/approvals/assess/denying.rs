@@ -49,7 +49,7 @@ fn of_part(judge: &Judge<'_>, part: &Part) -> Option<DeniedBy> {
     let script = part.script.as_ref().and_then(|script| {
         let program = Program { invoked: script.clone(), real: script.clone() };
         let mut words = texts(part.effective.get(1..).unwrap_or_default());
-        *words.first_mut()? = script.to_str()?.to_owned();
+        script.to_str()?.clone_into(words.first_mut()?);
         by_entry(judge, &words, Some(&program), dir)
     });
     script.or_else(|| by_entry(judge, &texts(&part.effective), part.program.as_ref(), dir))

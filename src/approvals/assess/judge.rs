@@ -46,7 +46,7 @@ impl Judge<'_> {
                 Runs::Shell(inner) if alone && candidate.wrappers.is_empty() => {
                     self.shell(candidate, inner, dir.as_deref(), parts);
                 }
-                _ => parts.push(self.part(candidate, outer, dir)),
+                _ => parts.push(self.part(candidate, outer, dir.as_deref())),
             }
         }
     }
@@ -81,8 +81,7 @@ impl Judge<'_> {
         candidate.wrappers.iter().map(found).collect()
     }
 
-    fn part(&self, candidate: &Candidate, outer: Option<Outer<'_>>, dir: Option<PathBuf>) -> Part {
-        let dir_path = dir.as_deref();
+    fn part(&self, candidate: &Candidate, outer: Option<Outer<'_>>, dir_path: Option<&Path>) -> Part {
         let mut part = bare(candidate, outer, dir_path);
         part.wrappers = outer.map(|outer| outer.wrappers.to_vec()).unwrap_or_default();
         part.wrappers.extend(self.wrappers(candidate, dir_path));

@@ -124,7 +124,7 @@ pub(super) fn for_listed(
     collector.found.complete = true;
     for part in &assessed.parts {
         assignments(&part.argv)?;
-        collector.directory(part)?;
+        collector.directory(part);
         if let Some(program) = &part.program {
             collector.program(part, Role::Program, program)?;
         }
@@ -145,7 +145,7 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn part(&mut self, part: &Part) -> Result<(), BindError> {
-        self.directory(part)?;
+        self.directory(part);
         for (word, program) in &part.wrappers {
             match program {
                 Some(program) => self.word(word, part.dir.as_deref(), Role::Carrier, program)?,
@@ -211,10 +211,10 @@ impl Collector<'_> {
     }
 
     /// A part that runs elsewhere runs in that directory, and in no other of its name.
-    fn directory(&mut self, part: &Part) -> Result<(), BindError> {
-        let Some(dir) = part.dir.as_deref().filter(|dir| *dir != self.assessed.cwd) else { return Ok(()) };
+    fn directory(&mut self, part: &Part) {
+        let Some(dir) = part.dir.as_deref().filter(|dir| *dir != self.assessed.cwd) else { return };
         if self.found.pins.iter().any(|pin| pin.role == Role::Directory && pin.path == dir) {
-            return Ok(());
+            return;
         }
         let there = crate::paths::resolve::resolve(dir).ok().and_then(|real| hold(&real).ok());
         match there.filter(|held| held.identity().is_dir) {
@@ -226,7 +226,6 @@ impl Collector<'_> {
             // Something in front may make it.
             None => self.found.complete = false,
         }
-        Ok(())
     }
 
     fn program(&mut self, part: &Part, role: Role, program: &Program) -> Result<(), BindError> {

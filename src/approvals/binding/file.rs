@@ -281,7 +281,7 @@ mod tests {
         let file = dir.path().join("tool");
         std::fs::write(&file, "x").unwrap();
         assert_eq!(walk(&file, me), Some(true));
-        assert_eq!(walk(&dir.path().join("none"), u32::MAX - 1).is_none_or(|mine| mine), true);
+        assert!(walk(&dir.path().join("none"), u32::MAX - 1).is_none_or(|mine| mine));
         assert_eq!(walk(Path::new("relative"), me), Some(true));
         assert!(changeable(&file));
     }

@@ -34,7 +34,7 @@ impl Desk {
             return Ok(ticket);
         }
         room(&live, question)?;
-        let id = self.name(&live, question)?;
+        let id = name(&live, question)?;
         let wait =
             question.timeout_ms.map_or(LIFE, Duration::from_millis).clamp(Duration::from_millis(1), LONGEST);
         let now = now_ms();
@@ -151,14 +151,14 @@ impl Desk {
         self.inner.events.announce();
         Ok(())
     }
+}
 
-    fn name(&self, live: &HashMap<String, Live>, question: &Question) -> Result<String, DeskError> {
-        let Some(chosen) = &question.id else { return id::fresh().map_err(DeskError::Random) };
-        if !id::valid(chosen) {
-            return Err(DeskError::Id(super::shortened(chosen)));
-        }
-        if live.contains_key(chosen) { Err(DeskError::Taken(chosen.clone())) } else { Ok(chosen.clone()) }
+fn name(live: &HashMap<String, Live>, question: &Question) -> Result<String, DeskError> {
+    let Some(chosen) = &question.id else { return id::fresh().map_err(DeskError::Random) };
+    if !id::valid(chosen) {
+        return Err(DeskError::Id(super::shortened(chosen)));
     }
+    if live.contains_key(chosen) { Err(DeskError::Taken(chosen.clone())) } else { Ok(chosen.clone()) }
 }
 
 /// The question that waits and is the same.

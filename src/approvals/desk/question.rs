@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::grant::Operation;
-use crate::approvals::display::visible;
+use crate::approvals::display::{CommandAnalysis, CommandSpan, visible};
 use crate::approvals::document::Entry;
 use crate::approvals::policy::{Answer, Decision, Target};
 
@@ -36,6 +36,10 @@ pub struct Question {
     pub reason: String,
     /// What whoever decides should know first.
     pub warnings: Vec<String>,
+    /// What of the command is worth a second look (9.13).
+    pub analysis: Option<CommandAnalysis>,
+    /// Surfaces are told where the programs of the command stand (§14).
+    pub highlight: bool,
     /// What can be decided.
     pub offered: Vec<Decision>,
     /// Where the message came from.
@@ -192,6 +196,12 @@ pub struct Record {
     /// What whoever decides should know first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What of the command is worth a second look (9.13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_analysis: Option<CommandAnalysis>,
+    /// Where the programs of the command stand in its text (§14).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_spans: Option<Vec<CommandSpan>>,
     /// What can be decided (9.02).
     pub allowed_decisions: Vec<Decision>,
     /// What "always" would write.
@@ -255,6 +265,8 @@ impl Record {
             resolved_path: question.resolved_path.as_ref().map(shown),
             ask_reason: shown(&question.reason),
             warnings: question.warnings.iter().map(shown).collect(),
+            command_analysis: question.analysis.clone(),
+            command_spans: super::show::spans(question, true),
             allowed_decisions: question.offered.clone(),
             always: super::show::always(question),
             unattended: question.unattended,
@@ -277,6 +289,7 @@ impl Record {
         Self {
             command_text: command.unwrap_or_else(|_| self.command_text.clone()),
             argv: argv.and_then(Result::ok).or_else(|| self.argv.clone()),
+            command_spans: super::show::spans(question, false),
             ..self.clone()
         }
     }

@@ -48,7 +48,7 @@ impl Desk {
     /// Ends a question. Leave that cannot be recorded is not given; anything else ends it in any case.
     pub(super) fn settle(&self, live: &mut Live, end: &End) -> Result<(), DeskError> {
         let now = now_ms();
-        let grant = self.grant(live, end, now)?;
+        let grant = granted(live, end, now)?;
         let record = Record {
             status: end.status,
             decision: end.decision(),
@@ -70,14 +70,13 @@ impl Desk {
         });
         let leave = end.status == Status::Allowed;
         match done {
-            Ok(true) => {}
             Ok(false) if leave => {
                 return Err(DeskError::Expired { id: record.id, why: "another creel has ended it" });
             }
             Err(error) if leave => return Err(error.into()),
-            Ok(false) => {}
+            Ok(_) => {}
             Err(error) => {
-                tracing::warn!(target: "approvals", %error, "the end of a question is not recorded")
+                tracing::warn!(target: "approvals", %error, "the end of a question is not recorded");
             }
         }
         let settled =
@@ -89,30 +88,30 @@ impl Desk {
         self.announce();
         Ok(())
     }
+}
 
-    /// The grant that "always" makes, where it makes one.
-    fn grant(&self, live: &Live, end: &End, now: u64) -> Result<Option<Grant>, DeskError> {
-        if end.decision() != Some(Decision::AllowAlways) {
-            return Ok(None);
-        }
-        let question = &live.question;
-        let Some((covers, terms)) = minted(question, end.terms.as_ref(), now)? else { return Ok(None) };
-        Ok(Some(Grant {
-            grant_id: id::fresh().map_err(DeskError::Random)?,
-            agent_id: question.agent.clone(),
-            covers,
-            operation: question.operation.clone(),
-            command: live.record.command_text.clone(),
-            terms,
-            use_count: 0,
-            created_at_ms: now,
-            created_by: end.by.id.clone().unwrap_or_else(|| end.by.kind.clone()),
-            approval_id: live.record.id.clone(),
-            last_used_at_ms: None,
-            revoked_at_ms: None,
-            revoked_by: None,
-        }))
+/// The grant that "always" makes, where it makes one.
+fn granted(live: &Live, end: &End, now: u64) -> Result<Option<Grant>, DeskError> {
+    if end.decision() != Some(Decision::AllowAlways) {
+        return Ok(None);
     }
+    let question = &live.question;
+    let Some((covers, terms)) = minted(question, end.terms.as_ref(), now)? else { return Ok(None) };
+    Ok(Some(Grant {
+        grant_id: id::fresh().map_err(DeskError::Random)?,
+        agent_id: question.agent.clone(),
+        covers,
+        operation: question.operation.clone(),
+        command: live.record.command_text.clone(),
+        terms,
+        use_count: 0,
+        created_at_ms: now,
+        created_by: end.by.id.clone().unwrap_or_else(|| end.by.kind.clone()),
+        approval_id: live.record.id.clone(),
+        last_used_at_ms: None,
+        revoked_at_ms: None,
+        revoked_by: None,
+    }))
 }
 
 /// The end of a question for those who listen.

@@ -1,7 +1,7 @@
 //! Texts of a question as surfaces show them. Pure.
 
 use super::{DeskError, Question};
-use crate::approvals::display::{MAX_OUT, show, visible};
+use crate::approvals::display::{self, CommandSpan, MAX_OUT, show, visible};
 use crate::approvals::document::Entry;
 
 /// A command, complete, or a refusal. `redact`: the surface is not the operator's own terminal.
@@ -10,6 +10,12 @@ pub(super) fn command(text: &str, redact: bool) -> Result<String, DeskError> {
         return Err(DeskError::Empty);
     }
     show(text, redact).map(|shown| shown.text).map_err(|_| DeskError::Display)
+}
+
+/// Where the programs of a command stand in it as [`command`] shows it, where that is wanted and can be said.
+pub(super) fn spans(question: &Question, redact: bool) -> Option<Vec<CommandSpan>> {
+    let shown = question.highlight.then(|| show(&question.command, redact).ok())??;
+    display::spans(&shown)
 }
 
 /// The words of a command. Together they are no longer than the command may be.

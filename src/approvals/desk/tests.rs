@@ -5,6 +5,7 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::approvals::display;
 use crate::approvals::document::{Entry, Source};
 use crate::approvals::policy::{Answer, Decision};
 use crate::process::store::events::EventKind;
@@ -267,6 +268,31 @@ async fn events_say_what_waits_and_take_it_back() {
         room.desk.cancel(&ticket.id, "run-aborted");
     }
     assert_eq!(room.events().len(), 8, "they leave room for what else a conversation should hear");
+}
+
+/// Spans are those of the text as each surface shows it.
+#[tokio::test]
+async fn programs_of_a_command_are_pointed_at_where_that_is_wanted() {
+    let Room { desk, dir: _dir } = room();
+    let text = "curl --token s3cret x | sh";
+    let analysis = display::summary(&crate::shell::analyse::analyse(text));
+    let asked = Question { highlight: true, analysis: Some(analysis), ..question(text) };
+    desk.ask(&asked).unwrap();
+    let pending = desk.pending();
+    let record = &pending[0];
+    assert_eq!(record.command_spans, None, "a secret is hidden: the text is another one");
+    let json = serde_json::to_value(record).unwrap();
+    assert_eq!(json["commandAnalysis"]["commandCount"], 2, "{json:#}");
+    let plain = record.plain(&asked);
+    let spans = serde_json::to_value(plain.command_spans).unwrap();
+    assert_eq!(
+        spans,
+        serde_json::json!([{"startIndex": 0, "endIndex": 4}, {"startIndex": 24, "endIndex": 26}])
+    );
+    desk.ask(&question("ls")).unwrap();
+    assert!(
+        desk.pending().iter().any(|record| record.command_text == "ls" && record.command_spans.is_none())
+    );
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ fn assemble(command: &str, hidden: &[Range<usize>]) -> String {
 }
 
 /// Executable words of a text, in UTF-16 units (14.02).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandSpan {
     /// First unit.

@@ -45,7 +45,7 @@ const SHAPES: &[&str] = &[
 /// A header in one word: its last group is hidden.
 const HEADER: &str = r"(?is)^(?:proxy-)?(?:authorization|cookie|set-cookie|private-token|[a-z0-9-]*(?:api-?key|token|secret|password)[a-z0-9-]*)[ \t]*:[ \t]*(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]+)?(\S.*)$";
 /// The same where the text is not understood: no blank in what is hidden, and it does not look like a name.
-const LOOSE_HEADER: &str = r#"(?i)authorization:[ ]*(?:bearer|basic|token)[ ]+([A-Za-z0-9_.~+/=-]{16,})"#;
+const LOOSE_HEADER: &str = r"(?i)authorization:[ ]*(?:bearer|basic|token)[ ]+([A-Za-z0-9_.~+/=-]{16,})";
 
 /// In prose, where nothing runs: the value behind a credential's name, whatever stands in it.
 const PROSE: &[&str] = &[
@@ -74,7 +74,8 @@ static LOOKS: LazyLock<Option<Looks>> = LazyLock::new(|| {
 /// What is hidden of a text: pieces in bytes, sorted, without overlap.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let Some(looks) = &*LOOKS else { return Vec::new() };
-    let mut found = Found { looks, commands: Vec::new(), hidden: Vec::new() };
+    let mut found =
+        Found { looks, whole: text, made: made(text, 0), commands: Vec::new(), hidden: Vec::new() };
     if !found.text(text, 0, 0) {
         for captures in looks.loose.captures_iter(text) {
             found.hidden.extend(captures.get(1).map(|value| value.range()));
@@ -87,7 +88,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
 /// What is hidden of prose: more than of a command, because nothing in it runs.
 pub(super) fn find_in_prose(text: &str) -> Vec<Range<usize>> {
     let Some(looks) = &*LOOKS else { return std::iter::once(0..text.len()).collect() };
-    let mut found = Found { looks, commands: Vec::new(), hidden: Vec::new() };
+    let mut found = Found { looks, whole: text, made: false, commands: Vec::new(), hidden: Vec::new() };
     found.shapes(&looks.shapes, text);
     found.shapes(&looks.prose, text);
     found.sorted(text)
@@ -95,11 +96,34 @@ pub(super) fn find_in_prose(text: &str) -> Vec<Range<usize>> {
 
 /// The first digits of the digest of what is hidden.
 pub(super) fn digest(secret: &str) -> String {
-    Sha256::digest(secret.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    let whole = crate::state::hex(&Sha256::digest(secret.as_bytes()));
+    whole.chars().take(8).collect()
+}
+
+/// Whether a program, or what one is given to run, is made of expansions.
+fn made(text: &str, depth: usize) -> bool {
+    let Ok(script) = parse::parse(text) else { return true };
+    let mut found = false;
+    script.each_simple(&mut |simple| {
+        let Some((first, arguments)) = simple.words.split_first() else { return };
+        let literal = |word: &Word| word.text().is_some();
+        let runs_words = first.text().is_some_and(|name| {
+            words::launches(name) || matches!(name, "eval" | "source" | "." | "trap" | "alias")
+        });
+        found |= !literal(first) || runs_words && !arguments.iter().all(literal);
+        if let Some(span) = words::payload(text, simple).filter(|_| depth < MAX_DEPTH) {
+            found |= text.get(span.start..span.end).is_none_or(|inner| made(inner, depth + 1));
+        }
+    });
+    found
 }
 
 struct Found<'l> {
     looks: &'l Looks,
+    /// The whole text.
+    whole: &'l str,
+    /// Some of what runs is made of variables.
+    made: bool,
     /// Words that run: nothing of them is hidden.
     commands: Vec<Range<usize>>,
     hidden: Vec<Range<usize>>,
@@ -125,7 +149,7 @@ impl Found<'_> {
         let add = |this: &mut Self, span: Span| this.hidden.push(span.start + offset..span.end + offset);
         for assignment in &simple.assignments {
             let value = assignment.value.text().unwrap_or_default();
-            if credential(&assignment.name) && secret(value) && !used(text, &assignment.name, value) {
+            if credential(&assignment.name) && secret(value) && !self.used(&assignment.name, value) {
                 add(self, assignment.value.span);
             }
         }
@@ -138,7 +162,7 @@ impl Found<'_> {
                 before = "";
                 continue;
             };
-            if let Some(secret) = within(self.looks, program, value) {
+            if let Some(secret) = self.within(program, value) {
                 add(self, piece(text, word, secret));
             } else if secret(value) && asks(program, before) && runs.argument(simple, program, word.span) {
                 add(self, word.span);
@@ -149,6 +173,29 @@ impl Found<'_> {
         if let Some((span, inner)) = payload.and_then(|span| Some((span, text.get(span.start..span.end)?))) {
             self.text(inner, offset + span.start, depth + 1);
         }
+    }
+
+    /// The credential in one word: of a header, or behind the name of an option or of a variable.
+    fn within<'v>(&self, program: &str, value: &'v str) -> Option<&'v str> {
+        if let Some(found) = self.looks.header.captures(value).and_then(|captures| captures.get(1)) {
+            return Some(found.as_str()).filter(|value| !value.starts_with('@'));
+        }
+        let (name, rest) = value.split_once('=')?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let named = !name.is_empty() && name.chars().all(plain) && credential(name);
+        let shown = if name.starts_with('-') { words::launches(program) } else { self.used(name, rest) };
+        (named && secret(rest) && !shown).then_some(rest)
+    }
+
+    /// Whether a variable is taken again, so that its value may be what runs. Where nothing that runs is made of variables,
+    /// a value that does not look like the name of a program is none.
+    fn used(&self, name: &str, value: &str) -> bool {
+        let taken = self.whole.match_indices('$').any(|(at, _)| {
+            let rest = self.whole.get(at + 1..).unwrap_or_default();
+            rest.strip_prefix('{').unwrap_or(rest).trim_start_matches(['!', '#']).starts_with(name)
+        });
+        let odd = value.len() >= 16 && value.bytes().any(|byte| byte.is_ascii_digit());
+        taken && (self.made || !odd)
     }
 
     /// Without what runs, and what only a look at the text itself tells apart from something else.
@@ -198,17 +245,6 @@ impl Effective {
     }
 }
 
-/// The credential in one word: of a header, behind the name of an option or of a variable, of a user with a password.
-fn within<'v>(looks: &Looks, program: &str, value: &'v str) -> Option<&'v str> {
-    if let Some(found) = looks.header.captures(value).and_then(|captures| captures.get(1)) {
-        return Some(found.as_str()).filter(|value| !value.starts_with('@'));
-    }
-    let (name, rest) = value.split_once('=')?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let named = !name.is_empty() && name.chars().all(plain) && credential(name);
-    (named && secret(rest) && !(name.starts_with('-') && words::launches(program))).then_some(rest)
-}
-
 /// Whether the word behind this option is a credential.
 fn asks(program: &str, option: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
@@ -218,24 +254,20 @@ fn asks(program: &str, option: &str) -> bool {
     }
 }
 
+/// What names of credentials contain.
+const WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "token", "credential", "cookie"];
+/// What they end with.
+const ENDS: &[&str] =
+    &["apikey", "api_key", "access_key", "private_key", "auth_key", "secret_key", "encryption_key", "auth"];
+/// Names that are theirs as a whole.
+const WHOLE: &[&str] = &["pass", "pwd", "pgpassword", "mysql_pwd", "auth", "key"];
+/// What stands behind a name that is not the credential itself.
+const NONE: &[&str] =
+    &["file", "path", "dir", "stdin", "env", "name", "type", "url", "command", "cmd", "program", "helper"];
+
 /// Whether this is the name of a credential: of a variable or of an option.
 fn credential(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_lowercase().replace(['-', '.'], "_");
-    const WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "token", "credential", "cookie"];
-    const ENDS: &[&str] = &[
-        "apikey",
-        "api_key",
-        "access_key",
-        "private_key",
-        "auth_key",
-        "secret_key",
-        "encryption_key",
-        "auth",
-    ];
-    const WHOLE: &[&str] = &["pass", "pwd", "pgpassword", "mysql_pwd", "auth", "key"];
-    const NONE: &[&str] = &[
-        "file", "path", "dir", "stdin", "env", "name", "type", "url", "command", "cmd", "program", "helper",
-    ];
     if name.rsplit('_').next().is_some_and(|last| NONE.contains(&last)) {
         return false;
     }
@@ -256,16 +288,6 @@ fn secret(value: &str) -> bool {
     let counted = value.len() < 4 && value.bytes().all(|byte| byte.is_ascii_digit());
     let elsewhere = ["$", "@", "/", "./", "../", "~/", "-"].iter().any(|start| value.starts_with(start));
     !(word || counted || elsewhere)
-}
-
-/// Whether the text takes a variable again, so that its value may be what runs. What has the look of a name of a program is
-/// shown then.
-fn used(text: &str, name: &str, value: &str) -> bool {
-    let taken = text.match_indices('$').any(|(at, _)| {
-        let rest = text.get(at + 1..).unwrap_or_default();
-        rest.strip_prefix('{').unwrap_or(rest).trim_start_matches(['!', '#']).starts_with(name)
-    });
-    taken && !(value.len() >= 16 && value.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 /// Where `secret` stands in a word as written; the whole word where that cannot be said.

@@ -1,6 +1,6 @@
 //! What of a command is worth a second look: `commandAnalysis` of a question (spec `approvals.md` 9.13).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::shell::analyse::{Candidate, Group, Obstacle, Refused, Runs, Unclear};
 
@@ -8,7 +8,7 @@ use crate::shell::analyse::{Candidate, Group, Obstacle, Refused, Runs, Unclear};
 const MAX_LINES: usize = 8;
 
 /// What is known of a command, in numbers and words.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandAnalysis {
     /// Its commands; 0 where it was not understood.
@@ -16,7 +16,7 @@ pub struct CommandAnalysis {
     /// Commands of the text of a shell in it.
     pub nested_command_count: usize,
     /// Kinds of risk, stable words, in the order in which they were met.
-    pub risk_kinds: Vec<&'static str>,
+    pub risk_kinds: Vec<String>,
     /// One sentence for each kind.
     pub warning_lines: Vec<String>,
 }
@@ -41,9 +41,10 @@ pub fn summary(analysis: &Result<Vec<Group>, Refused>) -> CommandAnalysis {
 }
 
 impl CommandAnalysis {
-    fn add(&mut self, kind: &'static str, line: impl Into<String>) {
-        if !self.risk_kinds.contains(&kind) && self.risk_kinds.len() < MAX_LINES {
-            self.risk_kinds.push(kind);
+    fn add(&mut self, kind: &str, line: impl Into<String>) {
+        let known = self.risk_kinds.iter().any(|known| known == kind);
+        if !known && self.risk_kinds.len() < MAX_LINES {
+            self.risk_kinds.push(kind.to_owned());
             self.warning_lines.push(line.into());
         }
     }

@@ -91,6 +91,10 @@ fn secrets_are_hidden_where_others_read() {
         ("echo ghp_0123456789abcdefghij | gh auth login", "echo * | gh auth login"),
         ("bash -c 'curl --api-key s3cret x'", "bash -c 'curl --api-key * x'"),
         ("timeout 5 curl --token s3cret x", "timeout 5 curl --token * x"),
+        (
+            "export A_TOKEN=abcdefgh12345678; curl -H \"Authorization: Bearer $A_TOKEN\" x",
+            "export A_TOKEN=*; curl -H \"Authorization: Bearer $A_TOKEN\" x",
+        ),
         ("curl --token s3cret x > out", "curl --token * x > out"),
         ("a $[1] 'Authorization: Bearer abcdefghijklmnopq'", "a $[1] 'Authorization: Bearer *'"),
     ] {
@@ -154,6 +158,10 @@ fn what_runs_is_always_shown() {
         // What is assigned is taken again.
         "TOKEN=rm; $TOKEN -rf x",
         "TOKEN=rm sh -c '${TOKEN} -rf x'",
+        "export TOKEN=rm; $TOKEN -rf x",
+        "TOKEN=evilscript1234567; $TOKEN x",
+        "export TOKEN=evilscript1234567; timeout 5 $TOKEN x",
+        "API_TOKEN=evilscript1234567 sh -c '$API_TOKEN'",
         "ghp_0123456789abcdefghij x",
     ] {
         assert_eq!(remote(command), command);
@@ -186,7 +194,7 @@ fn what_is_worth_a_second_look() {
     assert_eq!(plain, CommandAnalysis { command_count: 2, ..CommandAnalysis::default() });
     let shell = of("sh -c 'ls; pwd'");
     assert_eq!((shell.command_count, shell.nested_command_count), (1, 2));
-    assert!(shell.risk_kinds.contains(&"shell-wrapper"));
+    assert!(shell.risk_kinds.contains(&"shell-wrapper".to_owned()));
     for (text, kind) in [
         ("python3 -c 'x'", "inline-eval"),
         ("ls *.rs", "expansion"),
@@ -199,7 +207,7 @@ fn what_is_worth_a_second_look() {
         ("sleep 1 &", "background"),
     ] {
         let known = of(text);
-        assert!(known.risk_kinds.contains(&kind), "{text}: {known:?}");
+        assert!(known.risk_kinds.iter().any(|known| known == kind), "{text}: {known:?}");
         assert_eq!(known.risk_kinds.len(), known.warning_lines.len());
     }
 }

@@ -42,6 +42,7 @@ impl Document {
                 };
                 error
                     .position()
+                    .filter(|place| (place.line, place.column) != (0, 0))
                     .map_or_else(end, |place| Position { line: place.line + 1, column: place.column + 1 })
             })?;
             if let Some(map) = root.as_object_mut() {

@@ -69,6 +69,42 @@ fn the_example_is_read_and_written_back() {
 }
 
 #[test]
+fn what_is_denied_is_read_checked_and_added_up() {
+    let document = read(&json!({
+        "version": 1,
+        "defaults": {"denylist": ["a"]},
+        "agents": {"*": {"denylist": [{"pattern": "b", "argPattern": "^x$"}]}, "ops": {"denylist": ["c"]}},
+    }));
+    let patterns = |agent: &str| {
+        let rules = document.rules(Some(&AgentId::parse(agent).unwrap()));
+        rules.denylist.iter().map(|entry| entry.pattern.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (patterns("ops"), patterns("main")),
+        (vec!["a".into(), "b".into(), "c".into()], vec!["a".into(), "b".into()])
+    );
+    assert_eq!(parse(&document.to_text()).unwrap(), document);
+    for (text, wanted) in [
+        (r#"{"version":1,"denylist":["a"]}"#, "denylist: a rule that holds for nobody here"),
+        (r#"{"version":1,"security":"deny"}"#, "security: a rule that holds for nobody here"),
+        (
+            r#"{"version":1,"defaults":{"denyList":["a"]}}"#,
+            "defaults.denyList: unknown key, nearly a known one",
+        ),
+        (
+            r#"{"version":1,"defaults":{"denylist":[" "]}}"#,
+            "defaults.denylist[0]: expected a non-empty string",
+        ),
+        (
+            r#"{"version":1,"agents":{"a":{"denylist":[{"pattern":"x","source":"allow-always"}]}}}"#,
+            "agents entry #1.denylist[0]: denies nothing",
+        ),
+    ] {
+        assert_eq!(diagnostics(text), [wanted], "{text}");
+    }
+}
+
+#[test]
 fn unknown_keys_survive_everywhere_and_in_place() {
     let text = json!({
         "version": 1, "later": {"a": [1, 2.5, null]}, "socket": {"mode": 7},

@@ -233,12 +233,11 @@ impl Document {
     /// Changes the agent with this key, which is made where it is not there yet. Ids are compared as everywhere: without
     /// case.
     pub fn change_agent<T: Default>(&mut self, key: &str, change: impl FnOnce(&mut Agent) -> T) -> T {
-        let agent = match self.place_of(key) {
-            Some(at) => self.agents.get_mut(at),
-            None => {
-                self.agents.push(Agent { id: key.to_owned(), ..Agent::default() });
-                self.agents.last_mut()
-            }
+        let agent = if let Some(at) = self.place_of(key) {
+            self.agents.get_mut(at)
+        } else {
+            self.agents.push(Agent { id: key.to_owned(), ..Agent::default() });
+            self.agents.last_mut()
         };
         agent.map(change).unwrap_or_default()
     }

@@ -278,12 +278,11 @@ impl Read<'_> {
         let Some(map) = self.object(key, value, &[CASE, CALL]) else { return };
         let caller = self.caller(key, map).over(defaults);
         let name = self.text(key, map, "name");
-        let expect = match map.get("expect") {
-            Some(expect) => self.expect(&index::member(key, "expect"), expect),
-            None => {
-                self.problem(key, "has no expect");
-                None
-            }
+        let expect = if let Some(expect) = map.get("expect") {
+            self.expect(&index::member(key, "expect"), expect)
+        } else {
+            self.problem(key, "has no expect");
+            None
         };
         let mut commands = Vec::new();
         match (map.get("command"), map.get("commands")) {
@@ -368,13 +367,11 @@ impl Read<'_> {
     }
 
     fn text(&mut self, key: &str, map: &Map<String, Value>, name: &str) -> Option<String> {
-        match map.get(name)? {
-            Value::String(text) => Some(text.clone()),
-            _ => {
-                self.problem(&index::member(key, name), "is no text");
-                None
-            }
+        if let Value::String(text) = map.get(name)? {
+            return Some(text.clone());
         }
+        self.problem(&index::member(key, name), "is no text");
+        None
     }
 
     fn object<'v>(

@@ -278,7 +278,8 @@ fn adding(agent: &str, entries: &[Entry]) -> Option<String> {
         let mut line =
             format!("creel approvals allowlist add {} --agent {}", quoted(&entry.pattern), quoted(agent));
         if let Some(pattern) = &entry.arg_pattern {
-            line.push_str(&format!(" --arg-pattern {}", quoted(pattern)));
+            line.push_str(" --arg-pattern ");
+            line.push_str(&quoted(pattern));
         }
         line
     };

@@ -46,7 +46,7 @@ impl Rule {
     }
 
     /// Where a value comes from. `what` names the key of a built-in one.
-    pub fn of_source(source: &policy::Source, what: &str, config: &Config, document: Option<&str>) -> Self {
+    pub fn of_source(source: &policy::Source, what: &str, config: &Config, document: Option<&Index>) -> Self {
         match source {
             policy::Source::Key(key) | policy::Source::Derived(key) => Self::in_config(config, key),
             policy::Source::Document { locator, key } => in_document(key, locator, document),
@@ -75,9 +75,8 @@ impl Rule {
     }
 }
 
-/// A key of an approvals document; `text` is the file's, for line and column.
-pub fn in_document(key: &str, file: &str, text: Option<&str>) -> Rule {
-    let index = text.and_then(|text| Index::of(text).ok());
+/// A key of an approvals document; `index` is that of the file's text, for line and column.
+pub fn in_document(key: &str, file: &str, index: Option<&Index>) -> Rule {
     let at = index.and_then(|index| index.get(&written(key)));
     Rule {
         key: key.to_owned(),
@@ -126,9 +125,10 @@ impl EntryShown {
 
     /// As people read it.
     pub fn shown(&self) -> String {
+        use std::fmt::Write as _;
         let mut text = format!("{:?}", crate::shown::one_line(&self.pattern));
         if let Some(pattern) = &self.arg_pattern {
-            text.push_str(&format!(" with arguments {:?}", crate::shown::one_line(pattern)));
+            let _ = write!(text, " with arguments {:?}", crate::shown::one_line(pattern));
         }
         if self.covers == Coverage::Inactive.label() {
             text.push_str(" (inactive)");
@@ -144,10 +144,11 @@ mod tests {
     #[test]
     fn a_key_of_the_document_has_line_and_column() {
         let text = "{\n  \"version\": 1,\n  \"agents\": {\"*\": {\"allowlist\": [\"rg\"]}}\n}";
-        let rule = in_document("agents.*.allowlist[0]", "a.json", Some(text));
+        let index = Index::of(text).unwrap();
+        let rule = in_document("agents.*.allowlist[0]", "a.json", Some(&index));
         assert_eq!((rule.line, rule.column), (Some(3), Some(33)), "{rule:?}");
         assert_eq!(rule.shown(), "a.json:3:33 agents.*.allowlist[0]");
-        let missing = in_document("defaults.ask", "a.json", Some(text));
+        let missing = in_document("defaults.ask", "a.json", Some(&index));
         assert_eq!((missing.line, missing.shown().as_str()), (None, "a.json defaults.ask"));
     }
 

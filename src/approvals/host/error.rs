@@ -67,10 +67,10 @@ impl HostDenied {
 
     /// An entry that denies; `key` is where it stands.
     pub(super) fn listed(by: &DeniedBy, key: Option<&str>) -> Self {
-        let pattern = shown::one_line(&by.pattern).to_string();
+        let pattern = shown::one_line(&by.pattern);
         let rule = key.map_or_else(|| "exec-approvals.json denylist".to_owned(), str::to_owned);
         let fix = format!("use another command; or take {pattern:?} out of {rule}");
-        let command = shown::one_line(&by.command).to_string();
+        let command = shown::one_line(&by.command);
         Self::Listed { command, pattern, why: Why { rule, fix } }
     }
 

@@ -35,11 +35,9 @@ sentence\", \"user_authorization\": \"unknown\" | \"low\" | \"medium\" | \"high\
 
 /// The message about one case.
 pub(super) fn message(case: &str, transcript: &str) -> String {
-    let mut text = format!("The command, as JSON:\n{BEGIN}\n{case}\n{END}\n");
-    if !transcript.is_empty() {
-        text.push_str(&format!(
-            "A part of the conversation, one entry in each line:\n{BEGIN}\n{transcript}\n{END}\n"
-        ));
+    let command = format!("The command, as JSON:\n{BEGIN}\n{case}\n{END}\n");
+    if transcript.is_empty() {
+        return command;
     }
-    text
+    format!("{command}A part of the conversation, one entry in each line:\n{BEGIN}\n{transcript}\n{END}\n")
 }

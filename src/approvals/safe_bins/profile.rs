@@ -76,8 +76,7 @@ impl Profile {
 
     /// Letters behind one dash, read one by one.
     fn cluster<'a>(&self, token: &'a str, rest: &mut impl Iterator<Item = &'a str>) -> Option<()> {
-        let mut letters = token.char_indices().skip(1);
-        while let Some((at, letter)) = letters.next() {
+        for (at, letter) in token.char_indices().skip(1) {
             match self.known(&format!("-{letter}"))? {
                 Known::Denied => return None,
                 Known::Boolean => {}
@@ -127,7 +126,8 @@ impl Profile {
             && word.get(1..).is_some_and(|rest| rest.starts_with(":\\"));
         let path = ["./", "../", "~", "/"].iter().any(|start| word.starts_with(start)) || drive;
         let expands = word.contains(['*', '?', '[', ']', '`']) || parameter(word);
-        !path && !expands && !(self.custom && names_a_file(word))
+        let file = path || self.custom && names_a_file(word);
+        !file && !expands
     }
 }
 

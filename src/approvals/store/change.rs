@@ -129,8 +129,8 @@ fn mark(entry: &mut Entry, one: &Use) {
     // The command of a generated entry is no secret that a reader of the list should learn (spec `approvals.md` 1.2).
     let generated = matches!(entry.coverage(), Coverage::ArgvAndCwd | Coverage::Inactive);
     let command = one.command.clone().filter(|_| !generated);
-    let last = entry.last_used_at.as_ref().and_then(serde_json::Number::as_f64);
-    let soon = last.is_some_and(|last| one.at_ms as f64 - last < SAME_USE_MS as f64);
+    let last = entry.last_used_at.as_ref().and_then(serde_json::Number::as_u64);
+    let soon = last.is_some_and(|last| one.at_ms < last.saturating_add(SAME_USE_MS));
     let same = command.is_none() || command == entry.last_used_command;
     if soon && same && (path.is_none() || path == entry.last_resolved_path) {
         return;

@@ -1,6 +1,6 @@
 //! A row of `OpenClaw`'s database becomes creel's document (design §1). The database stays as it is.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::file::replace;
 use super::look::{look, own, shared};
@@ -28,7 +28,7 @@ pub fn import(state: &StateDir) -> Result<Vec<String>, StoreError> {
     let _lock = lock::take(state)?;
     let (path, own, locator) = (shared(state), own(state), row::locator(state));
     if row::in_use(state) {
-        return Err(StoreError::Refused(in_use(locator)));
+        return Err(StoreError::Refused(in_use(&locator)));
     }
     let text = match row::read(state) {
         Row::Policy(text) if path.symlink_metadata().is_err() => text,
@@ -56,7 +56,7 @@ pub fn import(state: &StateDir) -> Result<Vec<String>, StoreError> {
     Ok(told)
 }
 
-fn in_use(locator: PathBuf) -> Report {
+fn in_use(locator: &Path) -> Report {
     Report {
         code: "CRL-APPROVALS-014",
         message: format!("{} is not imported: OpenClaw has its database open", locator.display()),

@@ -44,8 +44,7 @@ impl Local {
         };
         // Where both are the same, what one says is what the other says.
         let same = matches!((&raw.text, &raw.last_good), (Ok(Some(now)), Some(good)) if now == good);
-        let last_good = raw.last_good.as_deref().filter(|_| !same);
-        let last_good = last_good.and_then(|text| Document::parse(text, &raw.path).ok());
+        let last_good = if same { None } else { raw.last_good() };
         Self {
             path: raw.path.clone(),
             held: Arc::new(hold(&found, &raw.path, last_good)),

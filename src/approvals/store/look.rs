@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 use super::FILE_NAME;
 use super::file::{Text, text_of};
 use super::row::{self, Row};
+use crate::approvals::document::types::Unknown;
+use crate::approvals::document::{Agent, Document, Entry, Rules};
 use crate::state::StateDir;
 
 /// What is there.
@@ -24,6 +26,41 @@ pub(super) struct Raw {
     pub(super) floors: Vec<(PathBuf, Result<String, String>)>,
     /// The last text that could be used.
     pub(super) last_good: Option<String>,
+}
+
+impl Raw {
+    /// The last document that could be used, where the file cannot.
+    pub(super) fn last_good(&self) -> Option<Document> {
+        let known = self.last_good.as_deref().and_then(|text| Document::parse(text, &self.path).ok())?;
+        (!self.holds_elsewhere(&known)).then_some(known)
+    }
+
+    /// The file is gone because `OpenClaw` has taken it into its database, whose row says the same.
+    pub(super) fn moved(&self) -> bool {
+        let known = self.last_good.as_deref().and_then(|text| Document::parse(text, &self.path).ok());
+        known.is_some_and(|known| self.holds_elsewhere(&known))
+    }
+
+    fn holds_elsewhere(&self, known: &Document) -> bool {
+        let same = |(path, text): &(PathBuf, Result<String, String>)| {
+            let other = text.as_ref().ok().and_then(|text| Document::parse(text, path).ok());
+            other.is_some_and(|other| rules(other) == rules(known.clone()))
+        };
+        matches!(self.text, Ok(None)) && self.floors.iter().any(same)
+    }
+}
+
+/// A document as far as it decides: importing gives ids, and drops what upstream does not know.
+fn rules(mut document: Document) -> (Rules, Vec<Agent>) {
+    for entry in document.entries_mut() {
+        *entry = Entry {
+            arg_pattern: entry.arg_pattern.take(),
+            source: entry.source,
+            content_sha256: entry.content_sha256.take(),
+            ..Entry::of(std::mem::take(&mut entry.pattern))
+        };
+    }
+    (Rules { unknown: Unknown::new(), ..document.defaults }, document.agents)
 }
 
 /// The document of creel and older `OpenClaw`.
@@ -80,7 +117,10 @@ pub(super) fn look(state: &StateDir) -> Raw {
 
 /// By what a change of any of the files shows, without reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp(Vec<Option<(u64, u64, u64, i64, i64, i64, i64)>>);
+pub(super) struct Stamp(Vec<Option<One>>);
+
+/// Device, inode, size, and when content and the rest were last changed.
+type One = (u64, u64, u64, i64, i64, i64, i64);
 
 /// Clocks of file systems tick slowly: a change within one tick does not show.
 const TICK: Duration = Duration::from_millis(100);

@@ -56,6 +56,10 @@ pub fn read(state: &StateDir) -> Local {
             }
         }
     }
+    // What the row says later is its owner's to decide.
+    if raw.moved() && forget(state).unwrap_or_default() {
+        raw.last_good = None;
+    }
     if cache.len() >= MOST {
         cache.clear();
     }
@@ -86,6 +90,15 @@ fn keep(state: &StateDir, text: &str) -> Result<bool, StoreError> {
     let Some(_lock) = lock::attempt(state)? else { return Ok(false) };
     keep_locked(state, text)?;
     Ok(true)
+}
+
+/// Forgets the last good text, unless a writer is at work.
+fn forget(state: &StateDir) -> Result<bool, StoreError> {
+    let Some(_lock) = lock::attempt(state)? else { return Ok(false) };
+    let path = kept(state);
+    std::fs::remove_file(&path)
+        .map(|()| true)
+        .map_err(|error| StoreError::Io { path, reason: error.to_string() })
 }
 
 /// The same for whoever holds the lock.

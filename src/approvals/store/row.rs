@@ -88,7 +88,7 @@ fn stamp(path: &Path) -> Vec<Option<(u64, std::time::SystemTime)>> {
     vec![one(path), one(&journal(path))]
 }
 
-/// Without a journal the file is whole, and is read without the helper files that SQLite would else make beside it.
+/// Without a journal the file is whole, and is read without the helper files that the library would else make beside it.
 fn once(path: &Path) -> rusqlite::Result<Row> {
     let whole = journal(path).metadata().map_or(true, |meta| meta.len() == 0);
     let mode = if whole { "immutable=1" } else { "mode=ro" };

@@ -412,3 +412,27 @@ fn reading_the_database_leaves_nothing_beside_it() {
     let names = std::fs::read_dir(home.dir.path().join("state")).unwrap().map(|one| one.unwrap().file_name());
     assert_eq!(names.collect::<Vec<_>>(), ["openclaw.sqlite"]);
 }
+
+#[test]
+fn a_document_that_openclaw_has_taken_over_is_not_missed() {
+    let home = Home::with(
+        "{\"version\": 1, \"defaults\": {\"security\": \"allowlist\", \"x\": 1}, \"agents\": {\"*\": {\"allowlist\": [\"rg\"]}}}",
+    );
+    home.read();
+    let database = home.database();
+    let taken = "{\"version\": 1, \"defaults\": {\"security\": \"allowlist\"}, \"agents\": {\"*\": {\"allowlist\": [{\"id\": \"1\", \"pattern\": \"rg\"}]}}}";
+    row(&database, &taken.replace("rg", "fd"));
+    std::fs::remove_file(home.file()).unwrap();
+    assert!(matches!(home.read().held.standing, Standing::LastGood(_)), "it says something else");
+    row(&database, taken);
+    let local = home.read();
+    assert_eq!(
+        (local.held.standing.clone(), security(&local)),
+        (Standing::Absent, Some(Security::Allowlist))
+    );
+    add_entries(&home.state, "*", &[Entry::of("jq")]).unwrap();
+    assert!(home.own().exists());
+    // From now on the row is its owner's.
+    row(&database, "{\"version\": 1, \"defaults\": {\"security\": \"full\"}}");
+    assert_eq!(security(&home.read()), Some(Security::Full));
+}

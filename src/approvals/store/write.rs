@@ -58,8 +58,7 @@ fn usable(raw: &Raw) -> Result<Document, DocumentError> {
         Ok(None) => Found::Missing,
         Err(reason) => Found::Unreadable(reason.clone()),
     };
-    let last_good = raw.last_good.as_deref().and_then(|text| Document::parse(text, &raw.path).ok());
-    let held = hold(&found, &raw.path, last_good);
+    let held = hold(&found, &raw.path, raw.last_good());
     match held.standing {
         Standing::Current | Standing::Absent => Ok(held.document),
         Standing::LastGood(error) | Standing::Closed(error) => Err(error),

@@ -69,26 +69,29 @@ fn document(local: &Local) {
 
 /// What holds for each scope, one line for each value.
 pub(in crate::cli) fn policy(found: &Overview) {
-    let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     for row in &found.scopes {
         let scope = serde_json::to_value(&row.scope).unwrap_or_default();
+        let word = |place: &str| {
+            let found = scope.pointer(place).and_then(Value::as_str);
+            one_line(found.unwrap_or("unknown"))
+        };
         print::line(&format!("\n{} ({})", one_line(&row.scope.scope_label), one_line(&row.config_path)));
         print::line(&format!(
             "  host         {:9}  {}",
-            word(&scope["host"]["requested"]),
-            one_line(&word(&scope["host"]["requestedSource"]))
+            word("/host/requested"),
+            word("/host/requestedSource")
         ));
         for name in ["mode", "security", "ask"] {
-            let column = &scope[name];
-            let (requested, effective) = (word(&column["requested"]), word(&column["effective"]));
+            let of = |what: &str| word(&format!("/{name}/{what}"));
+            let (requested, effective) = (of("requested"), of("effective"));
             let way = if requested == effective {
                 effective
             } else {
                 format!("{effective} (requested {requested})")
             };
-            print::line(&format!("  {name:11}  {way:9}  {}", word(&column["note"])));
+            print::line(&format!("  {name:11}  {way:9}  {}", of("note")));
         }
-        print::line(&format!("  askFallback  {}", word(&scope["askFallback"]["effective"])));
+        print::line(&format!("  askFallback  {}", word("/askFallback/effective")));
     }
     print::line(&format!("\n{}", found.note));
 }

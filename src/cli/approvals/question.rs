@@ -33,6 +33,9 @@ pub(in crate::cli) fn block(record: &Record, now: u64) -> String {
     for warning in &record.warnings {
         row("warning", warning);
     }
+    for line in record.command_analysis.iter().flat_map(|analysis| &analysis.warning_lines) {
+        row("note", line);
+    }
     for (at, entry) in record.always.iter().enumerate() {
         row(if at == 0 { "always" } else { "" }, &format!("would allow {entry}"));
     }

@@ -84,6 +84,8 @@ fn request(record: &Record) -> Value {
         "resolvedPath": record.resolved_path,
         "envKeys": record.env_keys,
         "warningText": record.warnings.join("\n"),
+        "commandAnalysis": record.command_analysis,
+        "commandSpans": record.command_spans,
         "askReason": record.ask_reason,
         "allowedDecisions": record.allowed_decisions,
         "createdAtMs": record.created_at_ms,

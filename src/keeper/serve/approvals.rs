@@ -1,7 +1,7 @@
 //! Questions for people over the keeper's socket (spec `approvals.md` §9). Who may speak here is this user, or root: to approve
 //! is to execute (9.06). An agent has no way to these methods.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ async fn watch(desk: &Desk, asked: Watch, reply: &Reply) -> Result<Value, Told> 
     if !reply.update(json!({ "watching": true })).await {
         return Ok(json!({}));
     }
-    let mut shown: HashMap<String, ()> = HashMap::new();
+    let mut shown: HashSet<String> = HashSet::new();
     loop {
         news.mark_unchanged();
         for update in changes(desk, &asked, &mut shown) {
@@ -157,20 +157,20 @@ async fn watch(desk: &Desk, asked: Watch, reply: &Reply) -> Result<Value, Told> 
 }
 
 /// What a surface does not know yet.
-fn changes(desk: &Desk, asked: &Watch, shown: &mut HashMap<String, ()>) -> Vec<Value> {
+fn changes(desk: &Desk, asked: &Watch, shown: &mut HashSet<String>) -> Vec<Value> {
     let mut pending = if asked.own { desk.pending_here() } else { desk.pending() };
     pending.retain(|record| asked.call.is_none() || record.tool_call_id == asked.call);
     // The oldest first: they are answered in the order in which they came.
     pending.reverse();
     let ended: Vec<String> =
-        shown.keys().filter(|id| !pending.iter().any(|record| record.id == **id)).cloned().collect();
+        shown.iter().filter(|id| !pending.iter().any(|record| record.id == **id)).cloned().collect();
     let mut updates: Vec<Value> = Vec::new();
     for id in ended {
         shown.remove(&id);
         updates.extend(desk.find(&id).ok().map(|record| json!({ "resolved": record })));
     }
     for record in pending {
-        if shown.insert(record.id.clone(), ()).is_none() {
+        if shown.insert(record.id.clone()) {
             updates.push(json!({ "requested": record as Record }));
         }
     }

@@ -9,10 +9,12 @@ use sha2::{Digest as _, Sha256};
 use super::connection::Reply;
 use super::methods::told;
 use crate::approvals::desk::{Desk, Question, Settled};
+use crate::approvals::display::summary;
 use crate::approvals::policy::{Answer, Decision, Target};
 use crate::error::Report;
 use crate::keeper::error::Told;
 use crate::process::record::Delivery;
+use crate::shell::analyse::analyse;
 
 /// What a program asks: a closed object, so that no restriction is believed to hold that is not understood.
 #[derive(Debug, Default, Deserialize)]
@@ -76,11 +78,12 @@ impl Raised {
         let every_time = self.ask.as_deref() == Some("always");
         let offered = offered.into_iter().filter(|decision| {
             !self.unavailable_decisions.contains(decision)
-                && !(every_time && *decision == Decision::AllowAlways)
+                && (!every_time || *decision != Decision::AllowAlways)
         });
         Ok(Question {
             offered: offered.collect(),
             digest,
+            analysis: Some(summary(&analyse(&self.command))),
             id: self.id,
             command: self.command,
             argv: self.command_argv,

@@ -10,14 +10,18 @@ use crate::process::record::Phase;
 use crate::process::store::events::{EventContext, EventKind, NewEvent};
 use crate::process::store::now_ms;
 
-/// How long until it is told of a session; `None` where it is not, or another creel has had to.
-pub(super) fn due(entry: &Entry) -> Option<Duration> {
+/// How long until it is told of a session, at once where its start took longer than that; `None` where it is not, or where
+/// the creel had to that it was `found` after.
+pub(super) fn due(entry: &Entry, found: bool) -> Option<Duration> {
     let notice = entry.begin.running_notice_ms;
     if notice == 0 || entry.begin.approval.is_none() {
         return None;
     }
-    let left = entry.started_ms.saturating_add(notice).checked_sub(now_ms())?;
-    Some(Duration::from_millis(left))
+    let (due, now) = (entry.started_ms.saturating_add(notice), now_ms());
+    if found && due <= now {
+        return None;
+    }
+    Some(Duration::from_millis(due.saturating_sub(now)))
 }
 
 /// Waits until then, or until the end.

@@ -145,7 +145,7 @@ impl Sessions {
         let sessions =
             Self { inner: Arc::new(Inner { core: opened.core, tasks, warnings: opened.warnings }) };
         for entry in opened.unfinished {
-            sessions.tell_of(&entry);
+            sessions.tell_of(&entry, true);
             sessions.spawn(follow::follow(Arc::clone(&sessions.inner.core), entry, None));
         }
         for entry in opened.unsettled {
@@ -227,14 +227,14 @@ impl Sessions {
         }
         running.outlive();
         entry.touch();
-        self.tell_of(&entry);
+        self.tell_of(&entry, false);
         self.spawn(follow::follow(Arc::clone(&self.inner.core), entry, Some(running)));
         Ok(())
     }
 
     /// An approved command is told of while it runs.
-    fn tell_of(&self, entry: &Arc<Entry>) {
-        if let Some(due) = approved::due(entry) {
+    fn tell_of(&self, entry: &Arc<Entry>, found: bool) {
+        if let Some(due) = approved::due(entry, found) {
             self.spawn(approved::tell(Arc::clone(&self.inner.core), Arc::clone(entry), due));
         }
     }

@@ -92,8 +92,8 @@ static MANAGERS: &[Manager] = &[
         names: &["pnpm"],
         commands: &[
             "add", "audit", "config", "fetch", "i", "import", "install", "licenses", "link", "list",
-            "outdated", "pack", "prune", "publish", "rebuild", "remove", "rm", "root", "run", "start",
-            "store", "t", "test", "unlink", "up", "update", "why",
+            "outdated", "pack", "prune", "publish", "rebuild", "remove", "root", "run", "start", "store",
+            "t", "test", "unlink", "up", "update", "why",
         ],
     },
     Manager {

@@ -7,6 +7,9 @@ use crate::shell::lines::Line;
 /// The answers that an approval takes.
 const ANSWERS: &[&str] = &["allow-once", "allow-always", "always", "deny"];
 
+/// The command line's own name for what waits for a person.
+const APPROVALS: [&str; 2] = ["approvals", "exec-approvals"];
+
 /// Whether a command line is one of them.
 pub(super) fn refuses(line: &Line<'_>) -> Option<GuardError> {
     if !line.rough {
@@ -25,11 +28,16 @@ fn judge(argv: &[String]) -> Option<GuardError> {
     let name = name.strip_suffix(".cmd").unwrap_or(&name);
     // A package runner takes a version behind the name.
     let name = name.split_once('@').map_or(name, |(name, _)| name);
-    (name == "openclaw" && logs_in(rest)).then(|| GuardError::ChannelLogin { command: shown(argv) })
+    // Whoever may run programs here may speak to the keeper: its command line is the chat of this machine.
+    if matches!(name, "creel" | "openclaw") && asks_for(rest, &APPROVALS, &["approve", "resolve", "watch"]) {
+        return Some(GuardError::Approve);
+    }
+    let logs_in = name == "openclaw" && asks_for(rest, &["channels", "channel"], &["login"]);
+    logs_in.then(|| GuardError::ChannelLogin { command: shown(argv) })
 }
 
-/// Whether the first two operands are a channel's login. Behind an option that is not known, a word may be its value.
-fn logs_in(arguments: &[String]) -> bool {
+/// Whether the first two operands are of these. Behind an option that is not known, a word may be its value.
+fn asks_for(arguments: &[String], first: &[&str], second: &[&str]) -> bool {
     let operands = |from: usize| {
         let rest = arguments.get(from..).unwrap_or_default();
         let mut value = false;
@@ -40,9 +48,9 @@ fn logs_in(arguments: &[String]) -> bool {
         })
     };
     for (at, word, may_be_value) in operands(0) {
-        if matches!(word.as_str(), "channels" | "channel") {
+        if first.contains(&word.as_str()) {
             for (_, next, may_be_value) in operands(at + 1) {
-                if next == "login" {
+                if second.contains(&next.as_str()) {
                     return true;
                 }
                 if !may_be_value {

@@ -5,7 +5,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `control` | `/approve`, `openclaw channels login` |
+//! | `control` | `/approve`, `creel approvals approve`, `openclaw channels login` |
 //! | `database` | `sqlite3` on files of the state directory |
 
 mod control;
@@ -31,8 +31,8 @@ pub struct GuardFacts<'a> {
 pub enum GuardError {
     /// It answers an approval.
     #[error(
-        "exec cannot run /approve commands. An approval is answered by a person: show the /approve line in the chat, \
-         where the approval handler takes it"
+        "exec cannot run /approve commands. An approval, also with creel approvals, is answered by a \
+         person: show the /approve line in the chat, where the approval handler takes it"
     )]
     Approve,
     /// It logs a channel in.

@@ -20,6 +20,10 @@ fn approvals_are_not_answered() {
         "/approve x deny |",
         "((x)) ; \"/approve\" x deny",
         "X=/approve; $X x deny",
+        "creel approvals approve abc --always",
+        "/usr/local/bin/creel --config x approvals resolve abc allow-once",
+        "timeout 5 sh -c 'creel approvals watch --json < answers'",
+        "openclaw exec-approvals resolve abc allow-once",
     ] {
         assert_eq!(control(command), Err(GuardError::Approve), "{command}");
     }
@@ -28,6 +32,10 @@ fn approvals_are_not_answered() {
         "echo '/approve x deny'",
         "approve abc deny",
         "grep -r /approve x",
+        "creel approvals pending",
+        "creel approvals get --json",
+        "echo creel approvals approve abc",
+        "creel exec -- approvals approve",
         "/approve x maybe",
     ] {
         assert_eq!(control(command), Ok(()), "{command}");

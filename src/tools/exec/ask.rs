@@ -15,6 +15,7 @@ use super::shape::{self, Around};
 use super::{Started, gather};
 use crate::approvals::binding::Binding;
 use crate::approvals::desk::{Desk, Operation, Question, Settled, Ticket};
+use crate::approvals::display;
 use crate::approvals::document::Entry;
 use crate::approvals::host::{Asking, Cleared, HostDenied};
 use crate::approvals::policy::{Answer, Decision, Target};
@@ -186,6 +187,8 @@ fn question(case: &Case<'_>, open: &Open) -> Question {
         resolved_path,
         reason: open.asking.reason().code().to_owned(),
         warnings,
+        analysis: Some(display::summary(&case.look.assessed.analysis)),
+        highlight: job.gathered.exec.command_highlighting,
         offered: open.asking.offered().to_vec(),
         delivery: delivery(job.context),
         timeout_ms: None,

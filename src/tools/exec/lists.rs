@@ -73,7 +73,10 @@ impl Lists {
 
 /// Compiled lists. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Compiled(Arc<Mutex<HashMap<Key, (Instant, Arc<Lists>)>>>);
+pub(super) struct Compiled(Arc<Mutex<HashMap<Key, Known>>>);
+
+/// When it was compiled, and what.
+type Known = (Instant, Arc<Lists>);
 
 /// Everything that a list is made of.
 type Key = (u64, String, String, Vec<String>);

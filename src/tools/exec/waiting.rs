@@ -101,3 +101,47 @@ impl Waiting {
         self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| known != call);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn results_are_known_again_the_latest_of_each_call() {
+        let waiting = Waiting::default();
+        let result = |text: &str| ToolResult::new(text, json!({}));
+        for call in 0..=CALLS {
+            waiting.keep(&call.to_string(), result("pending"));
+        }
+        assert!(waiting.known("0").is_none(), "the oldest goes");
+        waiting.lent().keep("1", result("denied"));
+        assert_eq!(waiting.known("1"), Some(result("denied")));
+        waiting.forget("1");
+        assert!(waiting.known("1").is_none());
+    }
+
+    #[tokio::test]
+    async fn what_waits_ends_with_its_owner() {
+        struct Told(Option<tokio::sync::oneshot::Sender<()>>);
+        impl Drop for Told {
+            fn drop(&mut self) {
+                let _ = self.0.take().map(|told| told.send(()));
+            }
+        }
+        let (told, ended) = tokio::sync::oneshot::channel();
+        let waiting = Waiting::default();
+        let lent = waiting.lent();
+        let guard = (Told(Some(told)), lent.clone());
+        lent.spawn(async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        });
+        assert!(waiting.is_busy());
+        drop(waiting);
+        ended.await.unwrap();
+        lent.spawn(async { unreachable!("nobody owns it") });
+        tokio::task::yield_now().await;
+    }
+}

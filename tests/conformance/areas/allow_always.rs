@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use creel::approvals::allowlist::{Allowlist, bound_pattern};
-use creel::approvals::assess::{Assessed, By, Gap, Rules, assess};
+use creel::approvals::assess::{Assessed, Rules, assess};
 use creel::approvals::document::Entry;
 use creel::approvals::programs::HostPrograms;
 use creel::approvals::remember::{Remembered, remember};
@@ -12,7 +12,7 @@ use creel::approvals::safe_bins::SafeBins;
 use creel::config::SafeBinSettings;
 use serde_json::{Value, json};
 
-use super::approvals::programs;
+use super::approvals::{gaps, programs, qualities};
 use super::fixture::Fixture;
 use crate::harness::{Area, Case, Difference, Direction, Facet, Facts, Judgement, Rule};
 
@@ -107,14 +107,50 @@ fn ours(assessed: &Assessed) -> Value {
     }
 }
 
-/// creel's answer, with what is in the way of each command.
+/// creel's answer, with what is in the way of each command and what it is like.
 fn told(creel: &Value, assessed: &Assessed) -> Value {
-    let whole = assessed.analysis.as_ref().err().map(|refused| format!("{:?}", refused.obstacle));
-    let gaps = assessed.parts.iter().filter_map(|part| match &part.by {
-        By::Nothing(Gap::NoEntry) | By::Entry(_) | By::SafeBin | By::Builtin | By::Skill => None,
-        By::Nothing(gap) => Some(format!("{gap:?}")),
-    });
-    json!([creel, whole.into_iter().chain(gaps).collect::<Vec<_>>()])
+    let like = assessed.parts.iter().map(|part| qualities(part, assessed).join(" "));
+    json!([creel, gaps(assessed), like.collect::<Vec<_>>()])
 }
 
-const RULES: &[Rule] = &[];
+fn says(facts: &Facts<'_>, wanted: &str) -> bool {
+    facts.creel[1]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|said| said.as_str().unwrap_or_default().starts_with(wanted))
+}
+
+fn like(facts: &Facts<'_>, quality: &str) -> bool {
+    let has = |said: &Value| said.as_str().unwrap_or_default().split(' ').any(|word| word == quality);
+    facts.creel[2].as_array().into_iter().flatten().any(has)
+}
+
+macro_rules! rule {
+    ($name:literal, $direction:ident, $applies:expr) => {
+        Rule { name: $name, direction: Direction::$direction, applies: $applies }
+    };
+}
+
+const RULES: &[Rule] = &[
+    rule!("always-carriers", Stricter, |facts| says(facts, "Unclear(Carrier)")),
+    rule!("always-wrappers", Stricter, |facts| says(facts, "Unclear(Wrapper)") || says(facts, "Untrusted(")),
+    rule!("always-shells", Stricter, |facts| says(facts, "Unclear(Shell)")),
+    rule!("always-found", Stricter, |facts| says(facts, "NotFound")),
+    rule!("always-expansions", Stricter, |facts| like(facts, "expands")),
+    rule!("always-script", Stricter, |facts| like(facts, "shell")),
+    rule!("always-whole", Stricter, |facts| {
+        facts.creel[2].as_array().is_some_and(|parts| parts.len() > 1) && like(facts, "interpreter")
+    }),
+    rule!("always-inline-eval", Stricter, |facts| facts.creel[0]["reasons"] == json!(["runtime-payload"])),
+    rule!("always-harmless-redirects", Looser, |facts| {
+        facts.upstream[0]["reasons"] == json!(["unplanned"])
+            && facts.input["command"].as_str().is_some_and(|text| text.contains('>') || text.contains('<'))
+    }),
+    rule!("always-joined-values", Looser, |facts| like(facts, "wrapped")),
+    rule!("always-multi-call", Other, |facts| like(facts, "multi-call")),
+    rule!("always-directory", Other, |facts| like(facts, "moved")),
+    rule!("always-reasons", Other, |facts| {
+        facts.upstream[0].get("reasons").is_some() && facts.creel[0].get("reasons").is_some()
+    }),
+];

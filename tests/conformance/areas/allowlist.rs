@@ -7,15 +7,17 @@ use std::path::Path;
 
 use creel::approvals::allowlist::Allowlist as Entries;
 use creel::approvals::assess::{Assessed, By, Part, Rules, assess};
+use creel::approvals::document::Entry;
+use creel::approvals::enforce::enforce;
 use creel::approvals::programs::{HostPrograms, Program};
 use creel::approvals::safe_bins::SafeBins;
-use creel::shell::analyse::{Group, Obstacle, Runs};
+use creel::shell::analyse::{Group, Runs};
 use creel::shell::guard::{self, GuardError, GuardFacts};
 use serde_json::{Value, json};
 
-use super::approvals::{entries, programs, settings, skills};
+use super::approvals::{entries, gaps, programs, qualities, settings, skills};
 use super::fixture::Fixture;
-use crate::harness::{Area, Case, Difference, Direction, Facet, Judgement, Rule};
+use crate::harness::{Area, Case, Difference, Direction, Facet, Facts, Judgement, Rule};
 
 /// The area.
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ impl Area for Allowlist {
         let (input, expect) = (fixture.fill(case.input), fixture.fill(case.expect));
         let assessed = assessed(&input, fixture.root());
         let mut facets = Facets::default();
-        compare(&assessed, &expect, &mut facets);
+        compare(&assessed, &entries(&input["allowlist"]), &expect, &mut facets);
         let command = input["command"].as_str().unwrap_or_default();
         let guarded = match guard::check(command, &GuardFacts::default()) {
             Err(GuardError::Approve) => json!("approve"),
@@ -75,12 +77,6 @@ impl Facets {
         }
     }
 
-    /// `true` is the generous answer.
-    fn allowed(&mut self, part: &str, upstream: bool, creel: bool) {
-        let kind = if upstream { Difference::Stricter } else { Difference::Looser };
-        self.add(part, json!(upstream), json!(creel), kind);
-    }
-
     /// Anything but nothing is a refusal.
     fn refusal(&mut self, part: &str, upstream: Value, creel: Value) {
         let kind = if creel.is_null() { Difference::Looser } else { Difference::Stricter };
@@ -88,7 +84,7 @@ impl Facets {
     }
 }
 
-fn compare(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
+fn compare(assessed: &Assessed, entries: &[Entry], expect: &Value, facets: &mut Facets) {
     let flag = |name: &str| expect[name].as_bool().unwrap_or_default();
     let upstream = flag("analysisOk");
     let kind = if upstream { Difference::Stricter } else { Difference::Looser };
@@ -101,10 +97,19 @@ fn compare(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
     }
     if flag("satisfied") != assessed.satisfied {
         let kind = if assessed.satisfied { Difference::Looser } else { Difference::Stricter };
-        facets.add("satisfied", json!(flag("satisfied")), json!(gaps(assessed)), kind);
+        let creel = if assessed.satisfied { means(assessed, entries) } else { gaps(assessed) };
+        facets.add("satisfied", json!(flag("satisfied")), json!(creel), kind);
     }
-    if expect.get("durable").is_some() {
-        facets.allowed("durable", flag("durable"), assessed.durable);
+    if expect.get("durable").is_some() && flag("durable") != assessed.durable {
+        let kind = if assessed.durable { Difference::Looser } else { Difference::Stricter };
+        facets.add("durable", json!(flag("durable")), json!(gaps(assessed)), kind);
+    }
+    // Satisfied, and it can be run as it was matched; a document that is allowed asks nobody.
+    let pinned = enforce(assessed, false);
+    if flag("satisfied") == assessed.satisfied && flag("autoRun") != (assessed.satisfied && pinned.is_ok()) {
+        let kind = if flag("autoRun") { Difference::Stricter } else { Difference::Looser };
+        let creel = pinned.err().map_or_else(|| "runs".to_owned(), |why| format!("{why:?}"));
+        facets.add("autoRun", json!(flag("autoRun")), json!([creel]), kind);
     }
     if upstream && assessed.analysis.is_ok() {
         facets.refusal("inlineEval", expect["inlineEval"].clone(), json!(assessed.inline));
@@ -142,14 +147,23 @@ fn segments(assessed: &Assessed, expect: &Value, facets: &mut Facets) {
     }
 }
 
-/// What is in the way of each command, and of the text as a whole.
-fn gaps(assessed: &Assessed) -> Vec<String> {
-    let whole = assessed.analysis.as_ref().err().map(|refused| format!("{:?}", refused.obstacle));
-    let of = |part: &Part| match &part.by {
-        By::Nothing(gap) => Some(format!("{gap:?}")),
-        _ => None,
+/// By what a text is covered that upstream does not cover: an entry for the same file under another path, a command behind a
+/// wrapper.
+fn means(assessed: &Assessed, entries: &[Entry]) -> Vec<String> {
+    let other_path = |part: &Part| {
+        let By::Entry(at) = part.by else { return false };
+        let Some((entry, program)) = entries.get(at).zip(part.program.as_ref()) else { return false };
+        let literal = entry.pattern.contains('/') && !entry.pattern.contains(['*', '?']);
+        literal && program.real.to_str() != Some(&entry.pattern)
     };
-    whole.into_iter().chain(assessed.parts.iter().filter_map(of)).collect()
+    let of = |part: &Part| {
+        let mut said = qualities(part, assessed);
+        if other_path(part) {
+            said.push("same-file");
+        }
+        said.join(" ")
+    };
+    assessed.parts.iter().map(of).collect()
 }
 
 fn covered(part: &Part) -> (Value, Value) {
@@ -185,99 +199,125 @@ fn words(groups: &[Group]) -> Vec<Vec<String>> {
     listed
 }
 
-fn command<'a>(facts: &'a crate::harness::Facts<'_>) -> &'a str {
+fn command<'a>(facts: &'a Facts<'_>) -> &'a str {
     facts.input["command"].as_str().unwrap_or_default()
 }
 
-fn obstacle(facts: &crate::harness::Facts<'_>, wanted: &[Obstacle]) -> bool {
-    wanted.iter().any(|wanted| facts.creel == &json!(format!("{wanted:?}")))
+/// Whether creel's answer, or one of its reasons, is or begins with one of these words.
+fn says(facts: &Facts<'_>, wanted: &[&str]) -> bool {
+    let fits = |said: &Value| {
+        let said = said.as_str().unwrap_or_default();
+        wanted.iter().any(|wanted| said.starts_with(wanted))
+    };
+    facts.creel.as_array().map_or_else(|| fits(facts.creel), |said| said.iter().any(fits))
+}
+
+/// Whether a command that nothing covers is like this.
+fn uncovered(facts: &Facts<'_>, quality: &str) -> bool {
+    let like = |said: &Value| {
+        let mut words = said.as_str().unwrap_or_default().split(' ');
+        words.next() == Some("NoEntry") && words.any(|word| word == quality)
+    };
+    matches!(facts.part, "satisfied" | "durable") && facts.creel.as_array().into_iter().flatten().any(like)
+}
+
+fn any_entry(facts: &Facts<'_>, wanted: impl Fn(&Value) -> bool) -> bool {
+    facts.input["allowlist"].as_array().into_iter().flatten().any(wanted)
+}
+
+/// Whether every part of a looser answer has this quality or none at all.
+fn by_means(facts: &Facts<'_>, quality: &str) -> bool {
+    let said: Vec<&str> = facts.creel.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    facts.part == "satisfied" && said.iter().any(|said| said.split(' ').any(|word| word == quality))
+}
+
+macro_rules! rule {
+    ($name:literal, $direction:ident, $applies:expr) => {
+        Rule { name: $name, direction: Direction::$direction, applies: $applies }
+    };
 }
 
 /// The lines of `docs/compatibility.md`.
 const RULES: &[Rule] = &[
-    Rule {
-        name: "analysis-harmless-redirects",
-        direction: Direction::Looser,
-        applies: |facts| {
-            let reason = facts.input["expect"]["reason"].as_str().unwrap_or_default();
-            facts.part == "analysisOk" && matches!(reason, "redirect" | "heredoc")
-        },
-    },
-    Rule {
-        name: "analysis-declarations",
-        direction: Direction::Looser,
-        applies: |facts| facts.part == "analysisOk" && command(facts).starts_with("unset "),
-    },
-    Rule {
-        name: "analysis-assignment-statements",
-        direction: Direction::Stricter,
-        applies: |facts| obstacle(facts, &[Obstacle::Nothing]) && command(facts).contains('='),
-    },
-    Rule {
-        name: "analysis-assigned-values",
-        direction: Direction::Stricter,
-        applies: |facts| {
-            obstacle(facts, &[Obstacle::DynamicArgument]) && command(facts).contains("=/")
-                || command(facts).contains("=$")
-        },
-    },
-    Rule {
-        name: "analysis-characters",
-        direction: Direction::Stricter,
-        applies: |facts| facts.creel == &json!("Unread(Control)"),
-    },
-    Rule {
-        name: "analysis-dollar-quotes",
-        direction: Direction::Stricter,
-        applies: |facts| {
-            facts.part == "analysisOk" && ["$'", "$\""].iter().any(|quote| command(facts).contains(quote))
-        },
-    },
-    Rule {
-        name: "analysis-other-shells",
-        direction: Direction::Stricter,
-        applies: |facts| {
-            let said = facts.creel.as_str().unwrap_or_default();
-            said.starts_with("Unread(Unmodelled(")
-                || said == "Unread(Disagreement)"
-                || obstacle(facts, &[Obstacle::Test])
-        },
-    },
-    Rule {
-        name: "analysis-syntax",
-        direction: Direction::Stricter,
-        applies: |facts| facts.creel == &json!("Unread(Syntax)"),
-    },
-    Rule {
-        name: "analysis-time-alone",
-        direction: Direction::Stricter,
-        applies: |facts| command(facts).trim() == "time",
-    },
-    Rule {
-        name: "analysis-shell-words",
-        direction: Direction::Other,
-        applies: |facts| {
-            facts.part == "argv" && command(facts).contains("sh") && command(facts).contains("c ")
-        },
-    },
-    Rule {
-        name: "analysis-time-words",
-        direction: Direction::Other,
-        applies: |facts| facts.part == "argv" && command(facts).starts_with("time "),
-    },
-    Rule {
-        name: "analysis-declaration-words",
-        direction: Direction::Other,
-        applies: |facts| {
-            facts.part == "argv" && ["unset ", "typeset "].iter().any(|word| command(facts).starts_with(word))
-        },
-    },
-    Rule {
-        name: "analysis-exact-words",
-        direction: Direction::Other,
-        applies: |facts| {
-            let words = facts.upstream.to_string();
-            facts.part == "argv" && (words.contains('\'') || command(facts).ends_with('$'))
-        },
-    },
+    rule!("analysis-harmless-redirects", Looser, |facts| {
+        let reason = facts.input["expect"]["reason"].as_str().unwrap_or_default();
+        matches!(reason, "redirect" | "heredoc")
+    }),
+    rule!("analysis-declarations", Looser, |facts| {
+        facts.part == "analysisOk" && command(facts).starts_with("unset ")
+    }),
+    rule!("analysis-assignment-statements", Stricter, |facts| {
+        says(facts, &["Nothing"]) && command(facts).contains('=')
+    }),
+    rule!("analysis-assigned-values", Stricter, |facts| {
+        says(facts, &["DynamicArgument"]) && command(facts).contains('=')
+    }),
+    rule!("analysis-characters", Stricter, |facts| says(facts, &["Unread(Control)"])),
+    rule!("analysis-dollar-quotes", Stricter, |facts| {
+        ["$'", "$\""].iter().any(|quote| command(facts).contains(quote))
+            && says(facts, &["DynamicArgument", "DynamicExecutable", "Unread"])
+    }),
+    rule!("analysis-other-shells", Stricter, |facts| {
+        says(facts, &["Unread(Unmodelled(", "Unread(Disagreement)", "Test"])
+    }),
+    rule!("analysis-syntax", Stricter, |facts| says(facts, &["Unread(Syntax)"])),
+    rule!("analysis-time-alone", Stricter, |facts| command(facts).trim() == "time"),
+    rule!("entry-carriers", Stricter, |facts| says(facts, &["Unclear(Carrier)"])),
+    rule!("entry-wrappers", Stricter, |facts| says(facts, &["Unclear(Wrapper)", "Untrusted("])),
+    rule!("entry-shells", Stricter, |facts| says(facts, &["Unclear(Shell)"])),
+    rule!("entry-environment", Stricter, |facts| says(facts, &["Unclear(Environment)"])),
+    rule!("entry-evaluates", Stricter, |facts| says(facts, &["Unclear(Evaluates)"])),
+    rule!("entry-found", Stricter, |facts| says(facts, &["NotFound"])),
+    rule!("entry-multi-call", Stricter, |facts| uncovered(facts, "multi-call")),
+    rule!("entry-directory", Stricter, |facts| uncovered(facts, "moved")),
+    rule!("entry-limited-star", Stricter, |facts| {
+        let limited = |entry: &Value| entry["pattern"] == "*" && entry.get("argPattern").is_some();
+        facts.part == "satisfied" && says(facts, &["NoEntry"]) && any_entry(facts, limited)
+    }),
+    rule!("safe-bin-languages", Stricter, |facts| {
+        let listed = facts.input.get("safeBins").is_some();
+        listed && (uncovered(facts, "interpreter") || uncovered(facts, "shell"))
+    }),
+    rule!("entry-script", Stricter, |facts| uncovered(facts, "shell")),
+    rule!("safe-bin-expansions", Stricter, |facts| uncovered(facts, "expands")),
+    rule!("safe-bin-file-words", Stricter, |facts| {
+        let custom = facts.input.get("safeBinProfiles").is_some();
+        custom && facts.part == "satisfied" && command(facts).contains(['/', '\\', '.'])
+    }),
+    rule!("allowlist-inline-eval", Stricter, |facts| facts.part == "inlineEval"),
+    rule!("durable-command-text", Stricter, |facts| {
+        facts.part == "durable" && any_entry(facts, |entry| entry.get("commandText").is_some())
+    }),
+    rule!("entry-same-file", Looser, |facts| by_means(facts, "same-file")),
+    rule!("entry-joined-values", Looser, |facts| by_means(facts, "wrapped")),
+    rule!("run-shell-text", Looser, |facts| {
+        facts.part == "autoRun" && command(facts).contains("sh ") && command(facts).contains('c')
+    }),
+    rule!("run-quoted-markers", Looser, |facts| facts.part == "autoRun" && command(facts).contains("<<")),
+    rule!("run-lone-marks", Looser, |facts| {
+        let lone =
+            |word: &str| word == "[" || word == "{" || word.contains('{') && !word.contains([',', '*', '?']);
+        facts.part == "autoRun" && command(facts).split_whitespace().any(lone)
+    }),
+    rule!("entry-order", Other, |facts| facts.part == "by"),
+    rule!("program-clean-path", Other, |facts| {
+        let upstream = facts.upstream.to_string();
+        facts.part == "exec" && ["/../", "/./", "//"].iter().any(|dots| upstream.contains(dots))
+    }),
+    rule!("program-looked-through", Other, |facts| {
+        let words = command(facts);
+        let through = ["sh", "stdbuf", "timeout"].iter().any(|name| words.contains(name));
+        facts.part == "exec" && through
+    }),
+    rule!("analysis-shell-words", Other, |facts| {
+        facts.part == "argv" && command(facts).contains("sh") && command(facts).contains("c ")
+    }),
+    rule!("analysis-time-words", Other, |facts| facts.part == "argv" && command(facts).starts_with("time ")),
+    rule!("analysis-declaration-words", Other, |facts| {
+        facts.part == "argv" && ["unset ", "typeset "].iter().any(|word| command(facts).starts_with(word))
+    }),
+    rule!("analysis-exact-words", Other, |facts| {
+        let words = facts.upstream.to_string();
+        facts.part == "argv" && (words.contains('\'') || command(facts).ends_with('$'))
+    }),
 ];

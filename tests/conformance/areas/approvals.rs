@@ -2,11 +2,40 @@
 
 use std::path::Path;
 
+use creel::approvals::assess::{Assessed, By, Part};
 use creel::approvals::document::{Entry, Source};
 use creel::approvals::programs::{HostPrograms, Lookup as _, Program};
 use creel::config::reader::Set;
 use creel::config::{SafeBinProfile, SafeBinSettings};
+use creel::shell::analyse::is_shell;
+use creel::shell::inline_eval::{interpreter_like, program};
 use serde_json::Value;
+
+/// What is in the way of each command, and of the text as a whole; of a command that nothing covers, what it is like.
+pub(crate) fn gaps(assessed: &Assessed) -> Vec<String> {
+    let whole = assessed.analysis.as_ref().err().map(|refused| format!("{:?}", refused.obstacle));
+    let of = |part: &Part| match &part.by {
+        By::Nothing(gap) => {
+            Some(format!("{gap:?} {}", qualities(part, assessed).join(" ")).trim_end().to_owned())
+        }
+        _ => None,
+    };
+    whole.into_iter().chain(assessed.parts.iter().filter_map(of)).collect()
+}
+
+/// What a command is like, as far as rules ask.
+pub(crate) fn qualities(part: &Part, assessed: &Assessed) -> Vec<&'static str> {
+    let name = part.effective.first().map(|word| program::name(&word.text)).unwrap_or_default();
+    let said = [
+        (part.effective.iter().skip(1).any(|word| word.expands), "expands"),
+        (is_shell(&name), "shell"),
+        (interpreter_like(&name), "interpreter"),
+        (part.program.as_ref().is_some_and(Program::multi_call), "multi-call"),
+        (part.dir.as_deref() != Some(&assessed.cwd), "moved"),
+        (!part.wrappers.is_empty(), "wrapped"),
+    ];
+    said.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word).collect()
+}
 
 fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().map(|text| text.as_str().unwrap_or_default().to_owned()).collect()

@@ -55,7 +55,7 @@ fn forms_that_no_approval_binds() {
     assert!(error.message.ends_with(": python3 -m pkg") && error.fix.contains("exactly one"), "{error:?}");
 }
 
-/// Spec 7.08, 15.24; 11.4 "BASH_ENV/ENV in effect"; A078.
+/// Spec 7.08, 15.24; 11.4 "`BASH_ENV`, `ENV` in effect"; A078.
 #[test]
 fn assignments_and_startup_variables() {
     let lab = Lab::new();

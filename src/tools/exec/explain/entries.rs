@@ -4,6 +4,7 @@ use crate::approvals::desk::Grant;
 use crate::approvals::document::{Agent, Document, EVERYBODY, Entry};
 use crate::approvals::explain::{EntryShown, Rule, place};
 use crate::approvals::store::Local;
+use crate::config::index::Index;
 use crate::session::AgentId;
 
 /// An entry, and where it stands.
@@ -18,13 +19,13 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// As a rule. `text`: that of the machine's document, for line and column.
-    pub(super) fn rule(&self, local: &Local, text: Option<&str>) -> Rule {
+    /// As a rule. `index`: that of the machine's document, for line and column.
+    pub(super) fn rule(&self, local: &Local, index: Option<&Index>) -> Rule {
         let shown = Some(EntryShown::of(&self.entry));
         match &self.locator {
             Some(file) => {
-                let text = text.filter(|_| file == local.locator());
-                Rule { entry: shown, ..place::in_document(&self.key, file, text) }
+                let index = index.filter(|_| file == local.locator());
+                Rule { entry: shown, ..place::in_document(&self.key, file, index) }
             }
             None => Rule { entry: shown, ..Rule::built_in(&self.key) },
         }
@@ -101,6 +102,7 @@ mod tests {
         assert_eq!(entries, local.allowlist(Some(&main)));
         let entries: Vec<&Entry> = deny.iter().map(|one| &one.entry).collect();
         assert_eq!(entries, local.denylist(Some(&main)));
-        assert_eq!(allow[0].rule(&local, Some(text)).line, Some(2));
+        let index = Index::of(text).unwrap();
+        assert_eq!(allow[0].rule(&local, Some(&index)).line, Some(2));
     }
 }

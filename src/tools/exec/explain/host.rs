@@ -72,7 +72,7 @@ impl Beside<'_, '_> {
             .unwrap_or_else(|| host::decide(Target::Gateway, &standing, &look.looked()));
         self.layers(seen, &look, &analysis, &next);
         seen.explained.analysis = Some(analysis);
-        let refusal = self.end(seen, &fixed, &look, next);
+        let refusal = self.end(seen, &fixed, &look, &next);
         seen.assessed = Some(look.assessed);
         Ok(refusal)
     }
@@ -216,8 +216,8 @@ impl Beside<'_, '_> {
     }
 
     /// What follows: bound and started, asked about, or refused.
-    fn end(&self, seen: &mut Seen, fixed: &Fixed, look: &seen_by_exec::Look, next: Next) -> Option<Refusal> {
-        let bound = match &next {
+    fn end(&self, seen: &mut Seen, fixed: &Fixed, look: &seen_by_exec::Look, next: &Next) -> Option<Refusal> {
+        let bound = match next {
             Next::Deny(denied) => {
                 let report = denied.report();
                 // Told once: by the layer that has decided, where one has.
@@ -234,58 +234,17 @@ impl Beside<'_, '_> {
         };
         let binding = match bound.transpose() {
             Ok(binding) => binding,
-            Err(error) => return Some(("binding", self.unbound(&error))),
+            Err(error) => return Some(("binding", unbound(&error))),
         };
-        if let Next::Ask(asking) = &next {
-            self.asked(seen, look, asking, binding.as_ref());
-        }
-        self.started(seen, fixed, binding.as_ref(), &next);
         let open = (self.decided.policy.security, self.decided.policy.ask) == (Security::Full, Ask::Off);
         if !open && let Err(error) = guards::preflight(&self.look.params.command, &fixed.cwd, None) {
             return Some(("preflight", error.report));
         }
+        if let Next::Ask(asking) = next {
+            asked(seen, look, asking, binding.as_ref());
+        }
+        self.started(seen, fixed, binding.as_ref(), next);
         None
-    }
-
-    fn unbound(&self, error: &BindError) -> Report {
-        let report = error.report();
-        Report {
-            rule: report.rule.or_else(|| Some("built-in: what is approved is what runs".to_owned())),
-            ..report
-        }
-    }
-
-    /// The question, and what "always" would write.
-    fn asked(
-        &self,
-        seen: &mut Seen,
-        look: &seen_by_exec::Look,
-        asking: &host::Asking,
-        binding: Option<&Binding>,
-    ) {
-        let mut always = Always::of(&look.remembered);
-        let mut offered = asking.offered().to_vec();
-        if let (Remembered::Entries(entries), Some(binding)) = (&look.remembered, binding) {
-            match binding.seal(entries) {
-                Some(sealed) => always = Always::of(&Remembered::Entries(sealed)),
-                None => {
-                    offered.retain(|one| *one != policy::Decision::AllowAlways);
-                    let why = "something that it runs can be changed by whoever runs commands here";
-                    always = Always { entries: Vec::new(), one_shot: vec![why] };
-                }
-            }
-        }
-        seen.explained.always = Some(always);
-        seen.explained.asks = Some(Asks {
-            reason: asking.reason().code(),
-            offered,
-            warnings: asking.warnings().to_vec(),
-            reviewer: match asking.review() {
-                host::Review::Off => None,
-                host::Review::Eligible => Some("asked first".to_owned()),
-                host::Review::Skipped(why) => Some((*why).to_owned()),
-            },
-        });
     }
 
     /// What would be started.
@@ -317,6 +276,38 @@ impl Beside<'_, '_> {
             binds: binding.map(Binding::describe),
         });
     }
+}
+
+fn unbound(error: &BindError) -> Report {
+    let report = error.report();
+    let rule = report.rule.or_else(|| Some("built-in: what is approved is what runs".to_owned()));
+    Report { rule, ..report }
+}
+
+/// The question, and what "always" would write.
+fn asked(seen: &mut Seen, look: &seen_by_exec::Look, asking: &host::Asking, binding: Option<&Binding>) {
+    let mut always = Always::of(&look.remembered);
+    let mut offered = asking.offered().to_vec();
+    if let (Remembered::Entries(entries), Some(binding)) = (&look.remembered, binding) {
+        if let Some(sealed) = binding.seal(entries) {
+            always = Always::of(&Remembered::Entries(sealed));
+        } else {
+            offered.retain(|one| *one != policy::Decision::AllowAlways);
+            let why = "something that it runs can be changed by whoever runs commands here";
+            always = Always { entries: Vec::new(), one_shot: vec![why] };
+        }
+    }
+    seen.explained.always = Some(always);
+    seen.explained.asks = Some(Asks {
+        reason: asking.reason().code(),
+        offered,
+        warnings: asking.warnings().to_vec(),
+        reviewer: match asking.review() {
+            host::Review::Off => None,
+            host::Review::Eligible => Some("asked first".to_owned()),
+            host::Review::Skipped(why) => Some((*why).to_owned()),
+        },
+    });
 }
 
 /// The first thing that keeps a text from being covered.

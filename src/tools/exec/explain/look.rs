@@ -8,6 +8,7 @@ use crate::approvals::document::Entry;
 use crate::approvals::explain::change::{Edit, Parameter, Situation};
 use crate::approvals::explain::{Explained, Layer, PolicyShown, Rule, Run, settle};
 use crate::approvals::policy::Target;
+use crate::config::index::Index;
 use crate::error::{Diagnose as _, Failure, Report};
 use crate::policy::{Level, Verdict};
 use crate::session::{AgentId, SessionKey};
@@ -25,8 +26,8 @@ pub(super) struct Look<'a> {
     pub(super) params: &'a Params,
     pub(super) side: &'a Side,
     pub(super) var: &'a dyn Fn(&str) -> Option<String>,
-    /// The document's text, where it is the document that holds.
-    pub(super) document: Option<&'a str>,
+    /// Where keys of the document stand, where it is the document that holds.
+    pub(super) document: Option<&'a Index>,
     /// The document is not this machine's, and so this machine's grants are none of it.
     pub(super) elsewhere: bool,
     /// What holds for nobody is told too.

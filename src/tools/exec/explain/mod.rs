@@ -30,6 +30,7 @@ use crate::approvals::explain::{Change, Explained};
 use crate::approvals::policy::Target;
 use crate::approvals::store::Local;
 use crate::client::SandboxOptions;
+use crate::config::index::Index;
 use crate::config::{self, Config, KeyPath, edit};
 use crate::error::Failure;
 use crate::tools::Context;
@@ -104,8 +105,8 @@ pub struct Explainer {
     files: Files,
     /// The configuration's text, for changes that are tried.
     text: String,
-    /// The document's text, for lines and columns.
-    document: Option<Arc<str>>,
+    /// Where keys of the document stand.
+    document: Option<Arc<Index>>,
     /// The document is not this machine's.
     elsewhere: bool,
     sides: Sides,
@@ -129,7 +130,8 @@ impl Explainer {
             files.document = Local::alone(path)?;
         }
         let text = config::document::read(&base.located()?)?.unwrap_or_else(|| "{}".to_owned());
-        let document = std::fs::read_to_string(&files.document.path).ok().map(Arc::from);
+        let document = std::fs::read_to_string(&files.document.path).ok();
+        let document = document.and_then(|text| Index::of(&text).ok()).map(Arc::new);
         let elsewhere = approvals.is_some();
         Ok(Self { base: base.clone(), files, text, document, elsewhere, sides: Sides::default() })
     }

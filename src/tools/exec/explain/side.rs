@@ -42,11 +42,14 @@ impl Side {
     }
 }
 
+/// `pathPrepend`, and what was looked up for it.
+type Known = (Vec<String>, Side);
+
 /// What was looked up, for each `pathPrepend` once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sides {
     probes: HostProbes,
-    known: Arc<Mutex<Vec<(Vec<String>, Side)>>>,
+    known: Arc<Mutex<Vec<Known>>>,
 }
 
 impl Sides {
