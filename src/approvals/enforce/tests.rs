@@ -83,7 +83,6 @@ fn anything_else_keeps_its_shape() {
             "'/b/sh' -c ''\\''/b/a'\\'' \"b c\"; [ -f x ] && '\\''/b/d'\\'''",
         ),
         ("bash -ec 'cd y && a'", "'/b/bash' -ec 'cd '\\''./y'\\'' && '\\''/b/a'\\'''"),
-        ("bash -ec 'cd y && a'", "'/b/bash' -ec 'cd y && a'"),
         // A shell that does not stand alone is not looked into.
         ("cd /x && bash -ec 'cd y && a'", "cd /x && '/b/bash' -ec 'cd y && a'"),
         ("a <<'E'\nx\nE", "'/b/a' <<'E'\nx\nE"),
@@ -109,7 +108,7 @@ fn what_a_shell_forwards_is_pinned_behind_it() {
 fn every_program_is_told_once() {
     let enforced = enforce(&assessed("sh -c 'timeout 5 a; a; time b'"), false).unwrap();
     let programs: Vec<_> = enforced.programs.iter().map(Program::name).collect();
-    assert_eq!(programs, ["timeout", "a", "sh", "time", "b"]);
+    assert_eq!(programs, ["sh", "timeout", "a", "time", "b"]);
 }
 
 #[test]
