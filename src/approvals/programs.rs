@@ -225,12 +225,9 @@ mod tests {
         fn programs(&self, elements: &[&str]) -> HostPrograms {
             let elements: Vec<String> = elements
                 .iter()
-                .map(|name| {
-                    if name.starts_with('@') {
-                        self.at(&name[1..]).display().to_string()
-                    } else {
-                        (*name).to_owned()
-                    }
+                .map(|name| match name.strip_prefix('@') {
+                    Some(inside) => self.at(inside).display().to_string(),
+                    None => (*name).to_owned(),
                 })
                 .collect();
             HostPrograms::new(&elements.join(":"), Some(self.root()))

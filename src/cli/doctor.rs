@@ -48,7 +48,7 @@ pub async fn run(args: Args) -> ExitCode {
     let done = if args.prove {
         super::prove::run(&args.common, args.agent.as_deref(), args.session.as_deref(), json).await
     } else {
-        examine(&args).await
+        Box::pin(examine(&args)).await
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

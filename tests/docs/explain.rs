@@ -27,8 +27,8 @@ impl Home {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         let config = format!(
-            "{{\n  agents: {{ defaults: {{ workspace: {:?} }} }},\n  tools: {{ exec: {{ mode: \"ask\" }} }},\n}}\n",
-            home.at("project")
+            "{{\n  agents: {{ defaults: {{ workspace: \"{}\" }} }},\n  tools: {{ exec: {{ mode: \"ask\" }} }},\n}}\n",
+            home.at("project").display()
         );
         std::fs::write(home.at(".openclaw/openclaw.json"), config).unwrap();
         let document = "{\n  \"version\": 1,\n  \"agents\": {\n    \"*\": {\n      \"allowlist\": [\n        \"cat\",\n        \

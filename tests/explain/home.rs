@@ -33,8 +33,10 @@ impl Home {
 
     /// With these keys at the top of the configuration, beside the workspace.
     pub(crate) fn configure(&self, keys: &str) {
-        let text =
-            format!("{{\n  agents: {{ defaults: {{ workspace: {:?} }} }},\n  {keys},\n}}\n", self.at("work"));
+        let text = format!(
+            "{{\n  agents: {{ defaults: {{ workspace: \"{}\" }} }},\n  {keys},\n}}\n",
+            self.at("work").display()
+        );
         std::fs::write(self.at("state/openclaw.json"), text).unwrap();
     }
 

@@ -3,7 +3,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "tests: a failure here is a failed test; creel is run as a person does"
 )]

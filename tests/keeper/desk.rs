@@ -34,7 +34,7 @@ fn waiting(home: &Home) -> String {
     let mut id = String::new();
     until("a question", || {
         let told = home.json(&["approvals", "pending", "--json"]);
-        id = told["approvals"][0]["id"].as_str().unwrap_or_default().to_owned();
+        told["approvals"][0]["id"].as_str().unwrap_or_default().clone_into(&mut id);
         !id.is_empty()
     });
     id

@@ -139,7 +139,7 @@ impl Done {
 pub(crate) struct Lines {
     child: Child,
     input: std::cell::RefCell<Option<std::process::ChildStdin>>,
-    lines: std::sync::mpsc::Receiver<String>,
+    printed: std::sync::mpsc::Receiver<String>,
 }
 
 impl Lines {
@@ -147,7 +147,7 @@ impl Lines {
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let input = std::cell::RefCell::new(child.stdin.take());
-        let (sender, lines) = std::sync::mpsc::channel();
+        let (sender, printed) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in out.lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
@@ -155,7 +155,7 @@ impl Lines {
                 }
             }
         });
-        Self { child, input, lines }
+        Self { child, input, printed }
     }
 
     /// Writes a line to its input.
@@ -165,7 +165,7 @@ impl Lines {
     }
 
     pub(crate) fn next(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("a line")
+        self.printed.recv_timeout(PATIENCE).expect("a line")
     }
 }
 

@@ -114,7 +114,7 @@ fn what_cannot_be_read_or_trusted_closes() {
             std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o666)).unwrap();
         },
         |file: &Path| {
-            std::fs::write(file.with_file_name(format!("{FILE_NAME}.doctor-importing")), "{}").unwrap()
+            std::fs::write(file.with_file_name(format!("{FILE_NAME}.doctor-importing")), "{}").unwrap();
         },
     ] {
         let home = Home::new();
@@ -367,7 +367,7 @@ fn a_policy_that_cannot_be_read_closes() {
     for spoil in [
         |home: &Home| row(&home.database(), "{\"version\": 1,"),
         |home: &Home| {
-            row(&home.database(), &format!("{{\"version\": 1, \"x\": \"{}\"}}", "y".repeat(5 << 20)))
+            row(&home.database(), &format!("{{\"version\": 1, \"x\": \"{}\"}}", "y".repeat(5 << 20)));
         },
         |home: &Home| {
             home.database()
