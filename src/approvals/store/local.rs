@@ -85,7 +85,7 @@ impl Local {
         })
     }
 
-    /// What each document says for an agent; the strictest of all holds, see [`super::super::policy::effective`].
+    /// What each document says for an agent; the strictest of all holds, see [`fn@super::super::policy::effective`].
     pub fn hosts(&self, agent: Option<&AgentId>) -> Vec<Host<'_>> {
         let mut hosts = Vec::new();
         // A document that is not there does not say that the fallback is `deny`.

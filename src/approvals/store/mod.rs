@@ -8,7 +8,7 @@
 //! | `row` | the policy of a newer `OpenClaw`, read from its database |
 //! | `file` | one file: read safely, replaced at once |
 //! | `lock` | one writer at a time, over all processes |
-//! | [`write`] | changes: read again, change, replace |
+//! | [`mod@write`] | changes: read again, change, replace |
 //! | [`change`] | what others change: new entries, usage, the socket |
 //! | [`lists`] | what people change: one entry of one list |
 //! | [`import`] | a row of the database becomes a document |

@@ -22,7 +22,7 @@
 //! | `packages` | package managers, and when they start what their arguments name |
 //! | `carried` | a shell's text that runs its own arguments |
 //! | `obstacle` | the first construct that is not modelled |
-//! | [`visible`] | every command that can be seen, for rules that deny |
+//! | [`fn@visible`] | every command that can be seen, for rules that deny |
 
 mod builtin;
 mod carried;
