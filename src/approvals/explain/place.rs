@@ -146,8 +146,8 @@ mod tests {
         let text = "{\n  \"version\": 1,\n  \"agents\": {\"*\": {\"allowlist\": [\"rg\"]}}\n}";
         let index = Index::of(text).unwrap();
         let rule = in_document("agents.*.allowlist[0]", "a.json", Some(&index));
-        assert_eq!((rule.line, rule.column), (Some(3), Some(33)), "{rule:?}");
-        assert_eq!(rule.shown(), "a.json:3:33 agents.*.allowlist[0]");
+        assert_eq!((rule.line, rule.column), (Some(3), Some(34)), "{rule:?}");
+        assert_eq!(rule.shown(), "a.json:3:34 agents.*.allowlist[0]");
         let missing = in_document("defaults.ask", "a.json", Some(&index));
         assert_eq!((missing.line, missing.shown().as_str()), (None, "a.json defaults.ask"));
     }

@@ -271,7 +271,7 @@ mod tests {
     fn what_lies_outside_or_deceives_does_no_harm() {
         assert_eq!(mark("ls", 9, 20), "ls\n  ^");
         assert_eq!(mark("ä", 1, 1), "ä\n^");
-        assert_eq!(mark("\u{202e}x > y", 7, 8), "\\u{202e}x > y\n           ^");
+        assert_eq!(mark("\u{202e}x > y", 7, 8), "\\u{202e}x > y\n            ^");
         assert_eq!(mark("a 'x\ny' > f", 2, 7), "a 'x\n  ^^");
     }
 

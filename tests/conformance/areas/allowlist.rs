@@ -294,6 +294,13 @@ const RULES: &[Rule] = &[
         facts.part == "autoRun" && command(facts).contains("sh ") && command(facts).contains('c')
     }),
     rule!("run-quoted-markers", Looser, |facts| facts.part == "autoRun" && command(facts).contains("<<")),
+    rule!("guard-own-questions", Stricter, |facts| {
+        let said = command(facts);
+        facts.part == "controlGuard"
+            && facts.creel == &json!("approve")
+            && said.contains("approvals")
+            && ["approve", "resolve", "watch", "deny"].iter().any(|word| said.contains(word))
+    }),
     rule!("run-lone-marks", Looser, |facts| {
         let lone =
             |word: &str| word == "[" || word == "{" || word.contains('{') && !word.contains([',', '*', '?']);
