@@ -66,7 +66,7 @@ impl Judge<'_> {
         let argv = &candidate.argv;
         let called = argv.first().map(|word| word.text.as_str()).unwrap_or_default();
         let program = self.lookup.program(called, dir);
-        let trusted = program.as_ref().is_some_and(|shell| self.rules.safe.system(shell));
+        let trusted = program.as_ref().is_some_and(|shell| self.rules.safe.system(shell, self.lookup));
         if !trusted && let Some(entry) = self.entry(argv, program.as_ref(), dir, true) {
             let part =
                 Part { by: By::Entry(entry), effective: argv.clone(), program, ..bare(candidate, None, dir) };
@@ -153,7 +153,7 @@ impl Judge<'_> {
     /// called like a shell would run what was approved for shells.
     fn script(&self, words: &[Argument], shell: Option<&Program>, dir: Option<&Path>) -> Option<PathBuf> {
         let (called, operand) = (words.first()?, words.get(1)?);
-        let plain = READABLE.contains(&called.text.as_str()) && self.rules.safe.system(shell?);
+        let plain = READABLE.contains(&called.text.as_str()) && self.rules.safe.system(shell?, self.lookup);
         if !plain
             || operand.text.starts_with(['-', '+'])
             || operand.expands && !operand.text.starts_with("~/")
@@ -199,7 +199,7 @@ impl Judge<'_> {
             Some(program) => {
                 let listed =
                     Subject { word, program: Some(program), arguments: &[], dir: None, shell: false };
-                !self.rules.safe.system(program) && self.allowed(&listed).is_none()
+                !self.rules.safe.system(program, self.lookup) && self.allowed(&listed).is_none()
             }
             // A word of the shell where it is one, and nothing where it is not.
             None => word != "time",
