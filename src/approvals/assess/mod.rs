@@ -82,8 +82,10 @@ pub struct Part {
     pub program: Option<Program>,
     /// The script that it runs, where that is what is judged (4.16).
     pub script: Option<PathBuf>,
-    /// The directory in which it runs; `None` where that is not known.
+    /// The directory in which it runs, every link followed; `None` where that is not known.
     pub dir: Option<PathBuf>,
+    /// The same as the text names it, links as they are.
+    pub typed_dir: Option<PathBuf>,
     /// What covers it.
     pub by: By,
 }
@@ -221,3 +223,6 @@ impl Assessed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -212,14 +212,16 @@ impl Collector<'_> {
 
     /// A part that runs elsewhere runs in that directory, and in no other of its name.
     fn directory(&mut self, part: &Part) {
-        let Some(dir) = part.dir.as_deref().filter(|dir| *dir != self.assessed.cwd) else { return };
-        if self.found.pins.iter().any(|pin| pin.role == Role::Directory && pin.path == dir) {
+        let Some(typed) = part.typed_dir.as_deref().filter(|dir| *dir != self.assessed.cwd) else { return };
+        if self.found.pins.iter().any(|pin| pin.role == Role::Directory && pin.path == typed) {
             return;
         }
-        let there = crate::paths::resolve::resolve(dir).ok().and_then(|real| hold(&real).ok());
+        // The directory that was judged, by the name that `cd` will be given: a link that leads elsewhere by then is
+        // another directory.
+        let there = part.dir.as_deref().and_then(|real| hold(real).ok());
         match there.filter(|held| held.identity().is_dir) {
             Some(held) => {
-                let pin = Pin::of_dir(dir, held.identity());
+                let pin = Pin::of_dir(typed, held.identity());
                 let real = held.path().to_owned();
                 self.found.pins.push(Pin { role: Role::Directory, real, ..pin });
             }

@@ -37,6 +37,10 @@ impl Lookup for Disk {
         resolve(&path).ok().filter(|real| real.is_file())
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        resolve(path).ok().filter(|real| real.is_dir())
+    }
+
     fn home(&self) -> Option<&Path> {
         None
     }
@@ -119,6 +123,7 @@ impl Lab {
             program: program.filter(|_| !matches!(by, By::Builtin)),
             effective,
             script: None,
+            typed_dir: Some(dir.clone()),
             dir: Some(dir),
             by,
         }

@@ -162,6 +162,7 @@ fn assessed(facts: Facts) -> Assessed {
         program: Some(program),
         script: None,
         dir: Some(PathBuf::from("/w")),
+        typed_dir: Some(PathBuf::from("/w")),
         by: if facts.listed { By::Entry(0) } else { By::Nothing(Gap::NoEntry) },
     };
     let text = if facts.unread { "ls > \"$x\"" } else { "ls" };

@@ -20,6 +20,10 @@ impl Lookup for Files {
         None
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+
     fn home(&self) -> Option<&Path> {
         Some(Path::new("/home/u"))
     }
