@@ -98,6 +98,7 @@ impl Lab {
             heredoc: text.contains("<<"),
             denied: None,
             strict_inline: false,
+            sets: Vec::new(),
             satisfied: false,
             durable: false,
             analysis,
