@@ -84,8 +84,12 @@ impl Judge<'_> {
         let program = self.lookup.program(called, dir);
         let trusted = program.as_ref().is_some_and(|shell| self.rules.safe.system(shell, self.lookup));
         if !trusted && let Some(entry) = self.entry(argv, program.as_ref(), dir, true) {
-            let part =
-                Part { by: By::Entry(entry), effective: argv.clone(), program, ..bare(candidate, None, place) };
+            let part = Part {
+                by: By::Entry(entry),
+                effective: argv.clone(),
+                program,
+                ..bare(candidate, None, place)
+            };
             return parts.push(part);
         }
         let wrappers = [(called.to_owned(), program)];

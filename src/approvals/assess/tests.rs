@@ -63,7 +63,9 @@ fn a_limit_to_a_directory_holds_behind_links() {
         let wanted = !inside.contains("link");
         assert_eq!(place.covered(&entry, inside), wanted, "{inside}");
     }
-    for outside in ["cd link && tool", "cd link/deep && tool", "cd link && cd deep && tool", "cd none && tool"] {
+    for outside in
+        ["cd link && tool", "cd link/deep && tool", "cd link && cd deep && tool", "cd none && tool"]
+    {
         assert!(!place.covered(&entry, outside), "{outside}");
     }
     let inner = format!("cd link && {} -c 'cd deep && tool'", "/bin/sh");

@@ -99,9 +99,8 @@ impl Pin {
             return Err(unreadable("it is no regular file".to_owned()));
         }
         // The file that was judged, and not what its name has come to lead to since.
-        let judged = hold(real).is_ok_and(|held| {
-            (held.identity().dev, held.identity().ino) == (stat.st_dev, stat.st_ino)
-        });
+        let judged = hold(real)
+            .is_ok_and(|held| (held.identity().dev, held.identity().ino) == (stat.st_dev, stat.st_ino));
         if !judged {
             return Err(Self { role, ..Self::of_stat(role, path, real, &stat) }.changed());
         }

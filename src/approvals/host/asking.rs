@@ -46,8 +46,12 @@ impl Asking {
         let assessed = looked.assessed;
         let facts = assessed.facts(looked.enforced.is_err());
         let patterns = matches!(looked.remembered, Remembered::Entries(entries) if !entries.is_empty());
-        let lasting =
-            patterns && facts.analysed && !facts.inline_eval && !facts.suppresses && !facts.unpinned && !facts.environment;
+        let lasting = patterns
+            && facts.analysed
+            && !facts.inline_eval
+            && !facts.suppresses
+            && !facts.unpinned
+            && !facts.environment;
         let persistence = if lasting { Persistence::Patterns } else { Persistence::OneShot };
         let review = eligible(standing.policy, assessed);
         let mut asking = Self {
@@ -85,8 +89,7 @@ impl Asking {
         }
         if !assessed.sets.is_empty() {
             let names = names(&assessed.sets);
-            self.warnings
-                .push(format!("Warning: the call sets {names}; no entry says anything about that."));
+            self.warnings.push(format!("Warning: the call sets {names}; no entry says anything about that."));
         }
         if let (true, Err(why)) = (assessed.satisfied, looked.enforced) {
             self.warnings.push(format!("Warning: it is listed, and cannot be run exactly as listed: {why}."));

@@ -144,8 +144,6 @@ pub fn requires_approval(policy: ModePolicy, facts: &Facts) -> bool {
     match policy.ask {
         Ask::Always => true,
         Ask::Off => false,
-        Ask::OnMiss => {
-            policy.security == Security::Allowlist && (facts.environment || !facts.covered())
-        }
+        Ask::OnMiss => policy.security == Security::Allowlist && (facts.environment || !facts.covered()),
     }
 }

@@ -99,7 +99,8 @@ impl SafeBins {
 
     fn found(&self, names: BTreeSet<String>, lookup: &dyn Lookup) -> BTreeMap<String, BTreeSet<PathBuf>> {
         let of = |name: String| {
-            let files = self.directories.iter().filter_map(|directory| real(directory, &name, lookup)).collect();
+            let files =
+                self.directories.iter().filter_map(|directory| real(directory, &name, lookup)).collect();
             (name, files)
         };
         names.into_iter().map(of).collect()

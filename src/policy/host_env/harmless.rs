@@ -40,15 +40,8 @@ pub(super) const HARMLESS: &[&str] = &[
     "TZ",
 ];
 /// Parts of a locale.
-const LOCALE: &[&str] = &[
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LC_MONETARY",
-    "LC_NUMERIC",
-    "LC_TIME",
-];
+const LOCALE: &[&str] =
+    &["LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"];
 /// Bytes of a value that is still taken for a plain word.
 const LONGEST: usize = 256;
 
@@ -141,9 +134,16 @@ mod tests {
         for value in ["", "C", "POSIX", "C.UTF-8", "en_US.utf8", "de_DE.UTF-8@euro", "UTF-8"] {
             assert!(read_as_judged(value), "{value}");
         }
-        for value in
-            ["ja_JP.SJIS", "zh_CN.GBK", "zh_TW.BIG5", "zh_TW", "ja_JP", "de_DE@euro", "x/y.UTF-8", "C.UTF-8.SJIS"]
-        {
+        for value in [
+            "ja_JP.SJIS",
+            "zh_CN.GBK",
+            "zh_TW.BIG5",
+            "zh_TW",
+            "ja_JP",
+            "de_DE@euro",
+            "x/y.UTF-8",
+            "C.UTF-8.SJIS",
+        ] {
             assert!(!read_as_judged(value), "{value}");
         }
     }

@@ -7,7 +7,10 @@ mod harmless;
 mod names;
 
 pub use harmless::{harmless, names_charset, read_as_judged};
-use names::{ENDINGS, FAMILIES, LOADERS, MORE, MORE_INHERITED, PLACES, PREFIXES, PREFIXES_INHERITED, PRESENTATION, TOOLS};
+use names::{
+    ENDINGS, FAMILIES, LOADERS, MORE, MORE_INHERITED, PLACES, PREFIXES, PREFIXES_INHERITED, PRESENTATION,
+    TOOLS,
+};
 
 /// Says to every program that it runs under the gateway; no call sets it.
 pub const MARKER: (&str, &str) = ("OPENCLAW_CLI", "1");
@@ -165,16 +168,16 @@ fn permissive(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::names::{
-        ENDINGS, FAMILIES, LOADERS, MORE, MORE_INHERITED, PLACES, PRESENTATION, TOOLS,
-    };
+    use super::names::{ENDINGS, FAMILIES, LOADERS, MORE, MORE_INHERITED, PLACES, PRESENTATION, TOOLS};
     use super::*;
 
     #[test]
     fn lists_are_sorted_and_as_long_as_the_specification_says() {
         assert_eq!([LOADERS.len(), PLACES.len(), TOOLS.len()], [110, 42, 99]);
         let harmless = FAMILIES.iter().map(|(_, list)| *list);
-        for list in [LOADERS, PLACES, TOOLS, PRESENTATION, ENDINGS, MORE, MORE_INHERITED].into_iter().chain(harmless) {
+        for list in
+            [LOADERS, PLACES, TOOLS, PRESENTATION, ENDINGS, MORE, MORE_INHERITED].into_iter().chain(harmless)
+        {
             assert!(list.is_sorted(), "{list:?}");
         }
     }
@@ -196,9 +199,15 @@ mod tests {
         for name in ["GIT_TRACE", "PYTHONWARNINGS", "NODE_DEBUG", "RUSTC_BOOTSTRAP", "PERL_UNICODE"] {
             assert!(matches!(set(name, "v"), Err(Refusal::Family(_))), "{name}");
         }
-        for name in
-            ["MAKEFILES", "gtk_modules", "TAR_OPTIONS", "GNUMAKEFLAGS", "LESS", "GOTOOLCHAIN", "PYTEST_ADDOPTS"]
-        {
+        for name in [
+            "MAKEFILES",
+            "gtk_modules",
+            "TAR_OPTIONS",
+            "GNUMAKEFLAGS",
+            "LESS",
+            "GOTOOLCHAIN",
+            "PYTEST_ADDOPTS",
+        ] {
             assert_eq!(set(name, "v"), Err(Refusal::More), "{name}");
         }
         for name in ["MOCHA_OPTS", "CMAKE_C_COMPILER_LAUNCHER", "my_editor", "FTP_PROXY"] {

@@ -293,9 +293,10 @@ mod tests {
 
     #[test]
     fn a_judged_text_is_read_in_its_own_character_set() {
-        let mut vars: Vars = pairs(&[("LC_ALL", "ja_JP.SJIS"), ("LANG", "de_DE.UTF-8"), ("LC_TIME", "ja_JP.SJIS")])
-            .into_iter()
-            .collect();
+        let mut vars: Vars =
+            pairs(&[("LC_ALL", "ja_JP.SJIS"), ("LANG", "de_DE.UTF-8"), ("LC_TIME", "ja_JP.SJIS")])
+                .into_iter()
+                .collect();
         read_as_judged(&mut vars);
         assert_eq!((vars["LC_ALL"].as_str(), vars["LANG"].as_str()), ("C.UTF-8", "de_DE.UTF-8"));
         assert_eq!(vars["LC_TIME"], "ja_JP.SJIS");

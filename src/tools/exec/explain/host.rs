@@ -55,7 +55,8 @@ impl Beside<'_, '_> {
         let lists = Arc::new(Lists::compile(self.gathered, &grants, &lookup));
         let command = &self.look.params.command;
         let unusable = if self.look.thorough { lists.allow.problems() } else { Vec::new() };
-        let look = seen_by_exec::Look::at(command, &fixed.cwd, self.decided.strict_inline, lists, lookup).called_with(&fixed.env);
+        let look = seen_by_exec::Look::at(command, &fixed.cwd, self.decided.strict_inline, lists, lookup)
+            .called_with(&fixed.env);
         let (local, agent) = (&self.gathered.document, &self.gathered.subject.agent);
         seen.entries = entries::allowed(local, agent, &grants);
         if self.look.thorough {
