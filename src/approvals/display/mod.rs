@@ -65,6 +65,11 @@ pub fn show(command: &str, redact: bool) -> Result<Shown, TooLong> {
     Ok(Shown { text, verbatim, redacted: !hidden.is_empty() })
 }
 
+/// A command for logs and lists: secrets redacted; where it is too long to be shown, that is said instead.
+pub fn noted(command: &str) -> String {
+    show(command, true).map_or_else(|_| "(too long to be shown)".to_owned(), |shown| shown.text)
+}
+
 /// Prose on one line, what looks like a secret hidden: for text in which nothing runs, such as a conversation.
 pub fn prose(text: &str) -> String {
     assemble(text, &secrets::find_in_prose(text))
