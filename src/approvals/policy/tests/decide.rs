@@ -119,7 +119,7 @@ fn the_decider_is_the_first_of_the_strictest() {
 fn the_prompt_rule() {
     for policy in every_policy() {
         for facts in every_facts() {
-            let missed = !(facts.durable || facts.analysed && facts.listed);
+            let missed = facts.environment || !(facts.durable || facts.analysed && facts.listed);
             let expected = match policy.ask {
                 Ask::Always => true,
                 Ask::OnMiss => policy.security == Security::Allowlist && missed,
