@@ -83,7 +83,6 @@ fn what_hides_a_program_is_unclear() {
         "command -v *",
         "command -v",
         "nice command -v a",
-        "type -a b",
         "set -a",
         "set -f",
         "set -ex",
