@@ -1,115 +1,111 @@
+//! Directories as they are on a disk: where `cd` has led counts, not what its operand says.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::approvals::document::Entry;
+use crate::approvals::allowlist::{DIRECTORY, bound_pattern};
+use crate::approvals::binding::{BindError, Role, pin};
+use crate::approvals::document::{Entry, Source};
+use crate::approvals::enforce::enforce;
+use crate::approvals::programs::HostPrograms;
+use crate::paths::hold::hold;
+use crate::paths::resolve::resolve;
 
-/// Programs of `/usr/bin`, some of them behind links of other names.
-struct Links;
-
-const LINKS: &[(&str, &str)] = &[
-    ("l/b", "/usr/bin/bash"),
-    ("l/e", "/usr/bin/env"),
-    ("l/f", "/usr/bin/find"),
-    ("l/p", "/usr/bin/perl"),
-    ("l/t", "/usr/bin/timeout"),
-    ("l/y", "/usr/bin/python3.11"),
-    ("l/x", "/usr/bin/xargs"),
-    ("l/busybox1", "/usr/bin/busybox"),
-    ("nice", "/usr/bin/env"),
-    ("sh", "/usr/bin/dash"),
-    ("ash", "/usr/bin/perl"),
-    ("awk", "/usr/bin/mawk"),
-    ("python3", "/usr/bin/python3.11"),
-    ("vi", "/usr/bin/vim.basic"),
-    ("ls", "/usr/bin/busybox"),
-    ("env", "/usr/bin/coreutils"),
-    ("gtimeout", "/usr/bin/timeout"),
-];
-
-impl Lookup for Links {
-    fn program(&self, word: &str, dir: Option<&Path>) -> Option<Program> {
-        let linked = LINKS.iter().find(|(name, _)| *name == word).map(|(_, real)| PathBuf::from(real));
-        let invoked = if word.contains('/') { dir?.join(word) } else { Path::new("/usr/bin").join(word) };
-        Some(Program { real: linked.unwrap_or_else(|| invoked.clone()), invoked })
-    }
-
-    fn file(&self, operand: &str, dir: Option<&Path>) -> Option<PathBuf> {
-        Some(dir?.join(operand))
-    }
-
-    fn home(&self) -> Option<&Path> {
-        None
-    }
+/// `w` where commands begin, with a directory `sub`, and `link` that leads to `away`; a program in all of them.
+struct Place {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
 }
 
-fn judged(allow: &[&str], text: &str) -> Assessed {
-    let entries: Vec<Entry> = allow.iter().map(|pattern| Entry::of((*pattern).to_owned())).collect();
-    let allow = Allowlist::compile(&entries.iter().collect::<Vec<_>>(), &Links);
-    let safe = SafeBins::default().with_system(&[Path::new("/usr/bin")]);
-    let rules =
-        Rules { allow: &allow, deny: &Allowlist::default(), safe: &safe, skills: &[], strict_inline: true };
-    assess(text, Path::new("/w"), &rules, &Links)
-}
-
-#[test]
-fn links_of_another_name_hide_nothing() {
-    for text in [
-        "l/b -c 'touch /tmp/x'",
-        "l/b run.sh",
-        "l/b",
-        "l/e touch /tmp/x",
-        r"l/f . -exec touch x \;",
-        "l/t 5 ls",
-        "l/x touch",
-        "timeout 5 l/b -c x",
-        "l/busybox1 sh -c x",
-        "nice ls",
-        "ash -c ls",
-        "ash run.sh",
-        "gtimeout 5 ls",
-    ] {
-        let all = ["/usr/bin/*", "/w/**", "*sh"];
-        assert!(!judged(&all, text).satisfied, "{text}");
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("creel-dirs-").tempdir_in("/tmp").unwrap();
+        let root = resolve(dir.path()).unwrap();
+        for sub in ["w/sub", "away/deep", "bin"] {
+            std::fs::create_dir_all(root.join(sub)).unwrap();
+        }
+        for tool in ["bin/tool", "w/sub/own", "away/own", "away/deep/own"] {
+            std::fs::write(root.join(tool), "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(root.join(tool), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        symlink("../away", root.join("w/link")).unwrap();
+        Self { _dir: dir, root }
     }
-    for text in [
-        "l/p -e 'x'",
-        "l/y -c x",
-        "timeout 3 l/p -e x",
-        "env A=1 l/p -e x",
-        "A=1 l/p -e x",
-        "xargs l/p -e x",
-        "echo $X; l/p -e x",
-    ] {
-        assert!(judged(&["*"], text).inline.is_some(), "{text}");
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn lookup(&self) -> HostPrograms {
+        HostPrograms::new(self.at("bin").to_str().unwrap(), None)
+    }
+
+    fn judged(&self, entry: &Entry, text: &str) -> Assessed {
+        let lookup = self.lookup();
+        let allow = Allowlist::compile(&[entry], &lookup);
+        let (deny, safe) = (Allowlist::default(), SafeBins::default().with_system(&[Path::new("/usr/bin")]));
+        let rules = Rules { allow: &allow, deny: &deny, safe: &safe, skills: &[], strict_inline: false };
+        assess(text, &self.at("w"), &rules, &lookup)
+    }
+
+    fn covered(&self, entry: &Entry, text: &str) -> bool {
+        self.judged(entry, text).satisfied
     }
 }
 
 #[test]
-fn links_of_the_same_kind_work() {
-    for text in [
-        "sh run.sh",
-        "sh -c 'ls x'",
-        "awk -f a b",
-        "python3 a.py",
-        "vi x",
-        "ls x",
-        "env ls x",
-        "l/p a.pl",
-        "l/f . -name x",
-        "timeout 5 ls",
-    ] {
-        let judged = judged(&["/usr/bin/*", "/w/*"], text);
-        assert!(judged.satisfied, "{text}: {:?}", judged.parts);
-        assert_eq!(judged.inline, None, "{text}");
+fn a_limit_to_a_directory_holds_behind_links() {
+    let place = Place::new();
+    let mut entry = Entry::of("tool");
+    entry.unknown.insert(DIRECTORY.to_owned(), place.at("w").to_str().unwrap().into());
+    for inside in ["tool", "cd sub && tool", "cd link; tool; true"] {
+        let wanted = !inside.contains("link");
+        assert_eq!(place.covered(&entry, inside), wanted, "{inside}");
     }
+    for outside in
+        ["cd link && tool", "cd link/deep && tool", "cd link && cd deep && tool", "cd none && tool"]
+    {
+        assert!(!place.covered(&entry, outside), "{outside}");
+    }
+    let inner = format!("cd link && {} -c 'cd deep && tool'", "/bin/sh");
+    assert!(!place.covered(&entry, &inner));
+    // The entry of the directory to which the link leads.
+    entry.unknown.insert(DIRECTORY.to_owned(), place.at("away").to_str().unwrap().into());
+    assert!(place.covered(&entry, "cd link && tool") && place.covered(&entry, "cd link/deep && tool"));
+    // Without a limit nothing changes.
+    assert!(place.covered(&Entry::of("tool"), "cd link && tool"));
+    assert!(place.covered(&Entry::of("tool"), "cd none && tool"));
 }
 
-/// What a lone shell runs is what it is fed.
 #[test]
-fn a_lone_shell_is_covered_by_everything_only() {
-    for text in ["bash", "sh", "timeout 5 dash", "nice sh"] {
-        assert!(!judged(&["/usr/bin/*", "bash", "sh", "dash", "timeout"], text).satisfied, "{text}");
-    }
-    assert!(judged(&["*"], "sh").satisfied);
-    assert!(!judged(&["/usr/bin/*"], "echo x | bash").satisfied);
+fn what_was_approved_for_good_in_a_directory() {
+    let place = Place::new();
+    let bound = |dir: &str| Entry {
+        arg_pattern: Some(bound_pattern(place.at(dir).to_str().unwrap(), &[])),
+        source: Source::AllowAlways,
+        ..Entry::of(place.at("bin/tool").to_str().unwrap())
+    };
+    assert!(place.covered(&bound("w/sub"), "cd sub && tool"));
+    assert!(!place.covered(&bound("w/link"), "cd link && tool"));
+    assert!(place.covered(&bound("away"), "cd link && tool"));
+}
+
+#[test]
+fn the_directory_that_was_judged_is_bound_by_its_name() {
+    let place = Place::new();
+    let own = Entry::of(place.at("away/own").to_str().unwrap());
+    let assessed = place.judged(&own, "cd link && ./own");
+    assert!(assessed.satisfied);
+    let enforced = enforce(&assessed, false).unwrap();
+    let held = hold(&place.at("w")).unwrap();
+    let binding = pin(&assessed, &enforced, &held, &[], &place.lookup()).unwrap();
+    let described = binding.describe();
+    let directory = described.files.iter().find(|file| file.role == Role::Directory).unwrap();
+    assert_eq!(Path::new(&directory.path), place.at("w/link"));
+    assert_eq!(Path::new(&directory.real), place.at("away"));
+    assert_eq!(binding.verify(&place.lookup()), Ok(()));
+    std::fs::remove_file(place.at("w/link")).unwrap();
+    symlink("sub", place.at("w/link")).unwrap();
+    assert_eq!(binding.verify(&place.lookup()), Err(BindError::Cwd));
 }

@@ -8,6 +8,9 @@ use crate::shown;
 
 use super::Standing;
 
+/// Variables that are named.
+const MOST_NAMED: usize = 16;
+
 /// Why a command does not run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostDenied {
@@ -55,11 +58,21 @@ const fn word(host: Target) -> &'static str {
     }
 }
 
+/// Names of variables, for people.
+pub(super) fn names(sets: &[String]) -> String {
+    let mut told = sets.iter().take(MOST_NAMED).map(|name| shown::one_line(name)).collect::<Vec<_>>();
+    if sets.len() > MOST_NAMED {
+        told.push(format!("{} more", sets.len() - MOST_NAMED));
+    }
+    told.join(", ")
+}
+
 impl HostDenied {
     /// Not listed where nobody is asked.
-    pub(super) fn missed(reason: Reason, standing: &Standing<'_>, host: Target) -> Self {
+    pub(super) fn missed(reason: Reason, standing: &Standing<'_>, host: Target, sets: &[String]) -> Self {
         let why = match reason {
             Reason::InlineEval => Why::inline(host, standing),
+            Reason::Environment => Why::environment(&names(sets)),
             _ => Why::missed(host, standing),
         };
         Self::Miss { reason, why }
@@ -79,6 +92,7 @@ impl HostDenied {
         let why = match reason {
             Reason::InlineEval => Why::inline(host, standing),
             Reason::AskAlways => Why::ask(host, standing),
+            Reason::Environment => Why::environment("the variables that it sets"),
             _ => Why::unasked(host, standing),
         };
         Self::Person { reason, why }

@@ -165,7 +165,9 @@ pub fn decide(host: Target, standing: &Standing<'_>, looked: &Looked<'_>) -> Nex
         Verdict::Allow if standing.policy.security == Security::Full => run(trusted(standing)),
         Verdict::Allow if looked.enforced.is_ok() => Next::Run(Cleared::new(listed(looked), Launch::Pinned)),
         // A verdict that says yes to what cannot be run as it was matched is none.
-        Verdict::Allow | Verdict::Deny => Next::Deny(HostDenied::missed(reason, standing, host)),
+        Verdict::Allow | Verdict::Deny => {
+            Next::Deny(HostDenied::missed(reason, standing, host, &looked.assessed.sets))
+        }
         Verdict::Ask => Next::Ask(Box::new(Asking::about(&judged, reason, standing, looked))),
     }
 }
