@@ -71,6 +71,10 @@ pub fn remember(assessed: &Assessed) -> Remembered {
             Err(reason) => reasons.push(reason),
         }
     }
+    // Code that is not in the words of one part, as what is written to an interpreter (8.02).
+    if reasons.is_empty() && assessed.strict_inline && assessed.inline.is_some() {
+        reasons.push(OneShot::RuntimePayload);
+    }
     if reasons.is_empty() && entries.is_empty() {
         reasons.push(OneShot::NoReusablePattern);
     }

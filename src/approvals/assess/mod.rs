@@ -155,7 +155,9 @@ pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) ->
     Assessed {
         text: text.to_owned(),
         cwd: cwd.to_owned(),
-        inline: inline(&analysis, rules, &seen),
+        inline: inline(&analysis, rules, &seen)
+            .or_else(|| parts.iter().find_map(code_of))
+            .or_else(|| rules.strict_inline.then(|| unseen_code(&judge, &parts, &analysis, &seen)).flatten()),
         suppresses: suppress::changes(text, &seen),
         heredoc: heredoc(text),
         denied: denying::first(&judge, &parts, &seen),
@@ -187,10 +189,39 @@ fn inline(analysis: &Result<Vec<Group>, Refused>, rules: &Rules<'_>, seen: &Seen
         Ok(groups) => first_inline(groups),
         Err(_) if rules.strict_inline => {
             let commands = &seen.get().commands;
-            commands.iter().find_map(|argv| inline_eval::detect(argv)).map(|hit| hit.descriptor)
+            // What is written to their input is not known.
+            let code = |argv: &Vec<String>| {
+                inline_eval::detect(argv).map(|hit| hit.descriptor).or_else(|| inline_eval::reads(argv, true))
+            };
+            commands.iter().find_map(code)
         }
         Err(_) => None,
     }
+}
+
+/// Code for an interpreter that is called by another name.
+fn code_of(part: &Part) -> Option<String> {
+    let file = judge::file_name(part.program.as_ref()?)?;
+    let words: Vec<&str> = part.effective.iter().map(|word| word.text.as_str()).collect();
+    analyse::hidden_code(file, &words)
+}
+
+/// The same in a text of which not every command is clear: at every word that can be seen to begin one.
+fn unseen_code(
+    judge: &Judge<'_>,
+    parts: &[Part],
+    analysis: &Result<Vec<Group>, Refused>,
+    seen: &Seen<'_>,
+) -> Option<String> {
+    let unclear = |part: &Part| matches!(part.by, By::Nothing(Gap::Unclear(_) | Gap::Untrusted(_)));
+    if analysis.is_ok() && !parts.iter().any(unclear) {
+        return None;
+    }
+    seen.get().commands.iter().find_map(|argv| {
+        let program = judge.lookup.program(argv.first()?, Some(judge.cwd))?;
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        analyse::hidden_code(judge::file_name(&program)?, &words)
+    })
 }
 
 fn first_inline(groups: &[Group]) -> Option<String> {
@@ -238,5 +269,7 @@ impl Assessed {
     }
 }
 
+#[cfg(test)]
+mod linked;
 #[cfg(test)]
 mod tests;
