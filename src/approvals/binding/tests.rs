@@ -91,6 +91,7 @@ impl Lab {
             parts,
             inline: None,
             suppresses: false,
+            unseen: false,
             heredoc: text.contains("<<"),
             denied: None,
             strict_inline: false,

@@ -2,6 +2,7 @@
 
 use crate::approvals::assess::{By, Gap};
 use crate::approvals::enforce::Unpinnable;
+use crate::approvals::host::error::UNSEEN;
 use crate::approvals::policy::Reason;
 use crate::approvals::remember::OneShot;
 use crate::shell::analyse::{Obstacle, Unclear};
@@ -109,6 +110,7 @@ pub fn reason(reason: Reason) -> String {
         Reason::AskAlways => "a person sees every command".to_owned(),
         Reason::InlineEval => "code in an argument needs a person".to_owned(),
         Reason::Unpinned => "it is covered, and cannot be run exactly as it was matched".to_owned(),
+        Reason::Unseen => UNSEEN.to_owned(),
         Reason::Suppresses => "it changes which findings of the audit are suppressed".to_owned(),
     }
 }
@@ -121,6 +123,7 @@ pub const fn layer(reason: Reason) -> &'static str {
         Reason::InlineEval => "inline-eval",
         Reason::Unpinned => "plan",
         Reason::Suppresses => "audit",
+        Reason::Unseen => "denylist",
     }
 }
 

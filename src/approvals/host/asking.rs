@@ -45,8 +45,12 @@ impl Asking {
         let assessed = looked.assessed;
         let facts = assessed.facts(looked.enforced.is_err());
         let patterns = matches!(looked.remembered, Remembered::Entries(entries) if !entries.is_empty());
-        let lasting =
-            patterns && facts.analysed && !facts.inline_eval && !facts.suppresses && !facts.unpinned;
+        let lasting = patterns
+            && facts.analysed
+            && !facts.inline_eval
+            && !facts.suppresses
+            && !facts.unpinned
+            && !facts.unseen;
         let persistence = if lasting { Persistence::Patterns } else { Persistence::OneShot };
         let review = eligible(standing.policy, assessed);
         let mut asking = Self {
@@ -76,6 +80,9 @@ impl Asking {
                 "Warning: what this command runs cannot be told ({}); an approval holds for exactly this text.",
                 refused.obstacle.told()
             ));
+        }
+        if assessed.unseen {
+            self.warnings.push(format!("Warning: {}.", super::error::UNSEEN));
         }
         if assessed.suppresses {
             self.warnings.push(

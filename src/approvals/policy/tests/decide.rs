@@ -8,13 +8,14 @@ use crate::config::exec::{Ask, ExecMode, Security};
 use crate::policy::Verdict;
 
 fn every_facts() -> impl Iterator<Item = Facts> {
-    (0..64_u8).map(|bits| Facts {
+    (0..128_u8).map(|bits| Facts {
         analysed: bits & 1 != 0,
         listed: bits & 2 != 0,
         durable: bits & 4 != 0,
         inline_eval: bits & 8 != 0,
         unpinned: bits & 16 != 0,
         suppresses: bits & 32 != 0,
+        unseen: bits & 64 != 0,
     })
 }
 
@@ -27,7 +28,8 @@ fn every_policy() -> impl Iterator<Item = ModePolicy> {
 fn ordinary_outcomes() {
     use {Ask as A, Security as S, Verdict as V};
     for policy in every_policy() {
-        for facts in every_facts().filter(|facts| !facts.inline_eval && !facts.unpinned && !facts.suppresses)
+        for facts in every_facts()
+            .filter(|facts| !facts.inline_eval && !facts.unpinned && !facts.suppresses && !facts.unseen)
         {
             let covered = facts.durable || facts.analysed && facts.listed;
             let expected = match (policy.security, policy.ask, covered) {
@@ -79,6 +81,7 @@ fn verdicts_only_grow() {
                 Facts { inline_eval: true, ..facts },
                 Facts { unpinned: true, ..facts },
                 Facts { suppresses: true, ..facts },
+                Facts { unseen: true, ..facts },
                 Facts { listed: false, ..facts },
                 Facts { analysed: false, ..facts },
                 Facts { durable: false, ..facts },

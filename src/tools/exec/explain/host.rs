@@ -211,6 +211,10 @@ impl Beside<'_, '_> {
                 let rule = "built-in: a change of security.audit.suppressions needs a person";
                 (words::reason(reason), Some(Rule::built_in(rule)))
             }
+            Reason::Unseen => (
+                words::reason(reason),
+                Some(Rule::built_in("built-in: what is on the deny list never runs unseen")),
+            ),
             Reason::Full | Reason::SecurityDeny => (words::reason(reason), by_security()),
         }
     }
