@@ -157,3 +157,12 @@ fn what_carriers_are_given_is_compared() {
         assert!(looked.denied.is_none() && !looked.unseen, "{text}: {looked:?}");
     }
 }
+
+#[test]
+fn what_a_project_says_is_not_remembered() {
+    use crate::approvals::remember::{OneShot, Remembered, remember};
+    for text in ["make", "cargo test", "npm run x", "cd sub && go run .", "nice pytest"] {
+        assert_eq!(remember(&look(&[], text)), Remembered::OneShot(vec![OneShot::ProjectFiles]), "{text}");
+    }
+    assert!(matches!(remember(&look(&[], "cargo tree")), Remembered::Entries(_)));
+}

@@ -96,6 +96,7 @@ pub const fn one_shot(why: OneShot) -> &'static str {
         OneShot::PromptOnly => "no entry can cover a part of it",
         OneShot::RuntimePayload => "what it runs is made while it runs",
         OneShot::NoReusablePattern => "no program in it has a path to be remembered by",
+        OneShot::ProjectFiles => "files of the project say what it runs, and they may change",
     }
 }
 

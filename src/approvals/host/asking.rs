@@ -2,12 +2,17 @@
 
 use super::eligible::eligible;
 use super::{Cleared, Launch, Looked, Standing};
+use crate::approvals::explain::words::one_shot;
 use crate::approvals::host_permit::Ground;
 use crate::approvals::policy::answer::{allowed, state};
 use crate::approvals::policy::judge::Judged;
 use crate::approvals::policy::{Answer, Decision, Denial, Persistence, Reason};
-use crate::approvals::remember::Remembered;
+use crate::approvals::remember::{Remembered, runs_project};
 use crate::config::exec::{Ask, Security};
+
+/// What an approval of a program that does what the project says does not cover.
+const PROJECT: &str =
+    "Warning: files of the project decide what this runs; they are not bound, and may change until it runs.";
 
 /// Whether the reviewer is asked before a person is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +96,13 @@ impl Asking {
         }
         if let (true, Err(why)) = (assessed.satisfied, looked.enforced) {
             self.warnings.push(format!("Warning: it is listed, and cannot be run exactly as listed: {why}."));
+        }
+        if assessed.parts.iter().any(runs_project) {
+            self.warnings.push(PROJECT.to_owned());
+        }
+        if let (false, Remembered::OneShot(why)) = (self.always, looked.remembered) {
+            let why: Vec<&str> = why.iter().map(|why| one_shot(*why)).collect();
+            self.warnings.push(format!("Always is not offered: {}.", why.join("; ")));
         }
         if let Review::Skipped(why) = self.review {
             self.warnings.push(why.to_owned());
