@@ -187,7 +187,7 @@ impl Seen<'_> {
             let known = [("HOME", self.home), ("PWD", Some(self.cwd)), ("PATH", Some(Path::new(OLD_PATH)))];
             let text =
                 |(name, path): (&str, Option<&Path>)| Some((name.to_owned(), path?.to_str()?.to_owned()));
-            analyse::visible_with(self.text, known.into_iter().filter_map(text).collect())
+            analyse::visible_with(self.text, known.into_iter().filter_map(text))
         })
     }
 }

@@ -26,11 +26,12 @@ pub struct Visible {
 
 /// Looks at a text.
 pub fn visible(text: &str) -> Visible {
-    visible_with(text, HashMap::new())
+    visible_with(text, [])
 }
 
 /// Looks at a text; the values of some variables are known.
-pub fn visible_with(text: &str, variables: HashMap<String, String>) -> Visible {
+pub fn visible_with(text: &str, variables: impl IntoIterator<Item = (String, String)>) -> Visible {
+    let variables: HashMap<String, String> = variables.into_iter().collect();
     let mut seen = Visible::default();
     let mut left = MAX_WORDS;
     let looked = lines::each(text, variables, &mut |line| {
