@@ -39,7 +39,7 @@ use super::inline_eval::positional;
 use super::parse::{self, Span};
 pub use named::{hidden, hidden_code, poses};
 pub use obstacle::{Obstacle, Refused};
-pub use visible::{Visible, visible};
+pub use visible::{Visible, visible, visible_with};
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
