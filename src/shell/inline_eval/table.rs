@@ -94,7 +94,7 @@ static PROGRAMS: &[Program] = &[
         names: &["perl"],
         flags: E,
         joined: &[("-e", "-e"), ("-E", "-e")],
-        cluster: Some(("IMmDxFVCi", "eE")),
+        cluster: Some(("IMmDxFCi", "eE")),
         given: Some(given::perl),
         reads: Some(&fed::PERL),
         ..NONE
@@ -220,7 +220,7 @@ const RUBY: Program = Program {
     names: &["ruby"],
     flags: E,
     joined: E_JOINED,
-    cluster: Some(("ICEFKTWrix", "e")),
+    cluster: Some(("ICEFKTrix", "e")),
     reads: Some(&fed::RUBY),
     ..NONE
 };
