@@ -81,6 +81,15 @@ impl Why {
         Self { rule: key, fix }
     }
 
+    /// Variables of the call decided, about which no entry says anything.
+    pub(super) fn environment(names: &str) -> Self {
+        let rule = "built-in: variables of a call to a listed command".to_owned();
+        let fix = format!(
+            "leave {names} out of the call's env: no entry says anything about that; or have a person asked (ask: on-miss)"
+        );
+        Self { rule, fix }
+    }
+
     /// A sandbox whose denial somebody wrote.
     pub fn inside(scene: &Scene, source: &Source) -> Self {
         let fix = match source {

@@ -72,6 +72,9 @@ pub trait Lookup {
     fn program(&self, word: &str, dir: Option<&Path>) -> Option<Program>;
     /// A regular file that is named as an operand (a script), every link followed.
     fn file(&self, operand: &str, dir: Option<&Path>) -> Option<PathBuf>;
+    /// A directory, every link followed; `None` where there is none. Where a command runs is where `cd` has led, and not
+    /// what its operand says.
+    fn directory(&self, path: &Path) -> Option<PathBuf>;
     /// Hex SHA-256 of a file's content, for entries that pin it; `None` where it cannot be read.
     fn digest(&self, file: &Path) -> Option<String> {
         let _ = file;
@@ -128,6 +131,11 @@ impl Lookup for HostPrograms {
         }
         let real = real(&absolute(operand, dir)?)?;
         std::fs::metadata(&real).is_ok_and(|found| found.is_file()).then_some(real)
+    }
+
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        let real = real(path)?;
+        std::fs::metadata(&real).is_ok_and(|found| found.is_dir()).then_some(real)
     }
 
     fn digest(&self, file: &Path) -> Option<String> {
@@ -287,6 +295,9 @@ mod tests {
         assert_eq!(found.invoked, tree.at("deep/er/bin/x"));
         assert_eq!(programs.program("jump/../bin/tool", Some(&tree.root())), None);
         assert_eq!(programs.file("jump/../bin/tool", Some(&tree.root())), None);
+        assert_eq!(programs.directory(&tree.at("jump/bin")), Some(tree.at("deep/er/bin")));
+        assert_eq!(programs.directory(&tree.at("jump/bin/x")), None);
+        assert_eq!(programs.directory(&tree.at("absent")), None);
         let twice = programs.program(&format!("{}//bin/./tool", tree.root().display()), None).unwrap();
         assert_eq!(twice.invoked, tree.at("bin/tool"));
     }

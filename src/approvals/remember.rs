@@ -59,7 +59,10 @@ pub fn remember(assessed: &Assessed) -> Remembered {
     for part in &assessed.parts {
         match of_part(part, assessed.strict_inline) {
             Ok(Some(entry)) => {
-                let entry = Entry { command_text: Some(assessed.text.trim().to_owned()), ..entry };
+                let entry = Entry {
+                    command_text: Some(crate::approvals::display::noted(assessed.text.trim())),
+                    ..entry
+                };
                 if !entries.contains(&entry) {
                     entries.push(entry);
                 }

@@ -85,11 +85,7 @@ async fn examine(args: &Args) -> Result<bool, Failure> {
     let mut findings = doctor::examine(&facts);
     let mut repairs = Vec::new();
     if args.fix {
-        repairs = doctor::repair(&around, &facts, &findings, &var).await;
-        if !repairs.is_empty() {
-            facts = doctor::look(&around, &var).await;
-            findings = doctor::examine(&facts);
-        }
+        repairs = doctor::repair_all(&around, &mut facts, &mut findings, &var).await;
     }
     let failed = repairs.iter().any(|repair| !repair.done);
     let well = doctor::worst(&findings) <= Severity::Note && !failed;

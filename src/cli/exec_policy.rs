@@ -130,8 +130,8 @@ impl Sides {
         let config = self.config()?;
         let (global, _) = config.exec_layers(&config.default_agent());
         let now = Requested::of(&Layers { global: Some(global), ..Layers::default() }, false);
-        if wanted.host.unwrap_or(now.host.value) == ExecHost::Node {
-            return Err(node(wanted));
+        if let Some(rule) = node_rule(&config, wanted) {
+            return Err(node(rule));
         }
         let before = store::edit(&self.state, |document| Ok::<_, StoreError>(wanted.write(document)))?;
         let what = "setting the exec policy";
@@ -190,17 +190,32 @@ impl Sides {
     }
 }
 
+/// What sends commands to a node, where anything does: a word of the call, or the key of the whole or of an agent.
+/// Another `--host` does not help: an agent's own key would hold on, and which of both was meant is not known.
+fn node_rule(config: &Config, wanted: Wanted) -> Option<String> {
+    if wanted.host == Some(ExecHost::Node) {
+        return Some("--host".to_owned());
+    }
+    let default = config.default_agent();
+    let (global, _) = config.exec_layers(&default);
+    let whole = Layers { global: Some(global), ..Layers::default() };
+    let agents =
+        config.agents().iter().map(|agent| Layers { agent: config.exec_layers(&agent.id).1, ..whole });
+    let hosts = std::iter::once(whole).chain(agents).map(|layers| Requested::of(&layers, false).host);
+    hosts.into_iter().find(|host| host.value == ExecHost::Node).map(|host| host.source.to_string())
+}
+
 /// The document of this machine does not decide about another one.
-fn node(wanted: Wanted) -> Failure {
-    let (rule, fix) = if wanted.host == Some(ExecHost::Node) {
-        ("--host", "name another host; a node's policy is set on the node")
+fn node(rule: String) -> Failure {
+    let fix = if rule == "--host" {
+        "name another host; a node's policy is set on the node".to_owned()
     } else {
-        ("tools.exec.host", "add --host gateway, or set the policy on the node")
+        format!("creel config set {rule} gateway first, or set the policy on the node")
     };
     Failure(Report {
         code: "CRL-CLI-024",
         message: "commands would run on a node, where the approvals of this machine do not decide".to_owned(),
-        rule: Some(rule.to_owned()),
-        fix: fix.to_owned(),
+        rule: Some(rule),
+        fix,
     })
 }

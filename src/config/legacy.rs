@@ -27,12 +27,16 @@ pub fn find(root: &Value) -> Vec<Legacy> {
     for (key, block) in sandboxes(root) {
         if let Some(value) = block.get("perSession") {
             let scope = if value == &Value::Bool(true) { "session" } else { "shared" };
-            let now = match block.get("scope") {
-                Some(_) => format!("{key}.scope, which is written already"),
-                None => format!("{key}.scope: \"{scope}\""),
+            let (now, clear) = match block.get("scope") {
+                // One sandbox for each session was asked for: whoever shares it all the same has to say so.
+                Some(written) if scope == "session" && written != scope => {
+                    (format!("{key}.scope, which says something else: keep what is meant"), false)
+                }
+                Some(_) => (format!("{key}.scope, which is written already"), true),
+                None => (format!("{key}.scope: \"{scope}\""), true),
             };
             let key = format!("{key}.perSession");
-            found.push(Legacy { key, now, accepted: false, clear: value.is_boolean() });
+            found.push(Legacy { key, now, accepted: false, clear: clear && value.is_boolean() });
         }
         if block.get("browser").and_then(|browser| browser.get("enableNoVnc")).is_some() {
             let now = format!("{key}.browser.noVncEnabled");
@@ -63,21 +67,50 @@ pub fn find(root: &Value) -> Vec<Legacy> {
 fn pair(key: &str, block: &Value) -> Vec<Legacy> {
     let names = ["security", "ask"].into_iter().filter(|name| block.get(name).is_some());
     let written = block.get("mode").is_some();
-    let now = match exact(block) {
-        _ if written => format!("{key}.mode, which is written already"),
-        Some(mode) => format!("{key}.mode: \"{mode}\""),
-        None => return Vec::new(),
+    let (now, clear) = match (written, mode_for(block)) {
+        (true, None) => (format!("{key}.mode or the pair, whichever is meant"), false),
+        (true, Some(mode)) if Some(mode) == word(block, "mode") => {
+            (format!("{key}.mode, which is written already"), true)
+        }
+        (_, Some(mode)) => (format!("{key}.mode: \"{mode}\""), true),
+        (false, None) => return Vec::new(),
     };
-    let one =
-        |name| Legacy { key: format!("{key}.{name}"), now: now.clone(), accepted: !written, clear: true };
+    let one = |name| Legacy { key: format!("{key}.{name}"), now: now.clone(), accepted: !written, clear };
     names.map(one).collect()
+}
+
+fn word<'v>(block: &'v Value, name: &str) -> Option<&'v str> {
+    block.get(name).and_then(Value::as_str)
+}
+
+/// The mode that can take the place of what is written; `None` where only a person knows what was meant.
+fn mode_for(block: &Value) -> Option<&'static str> {
+    if block.get("mode").is_none() {
+        return exact(block);
+    }
+    let (_, mode) = MODE.iter().find(|(text, _)| Some(*text) == word(block, "mode"))?;
+    let (mut security, mut ask) = mode.pair();
+    // A half alone changes that half of what it stands beside.
+    if block.get("security").is_some() {
+        security = SECURITY.iter().find(|(text, _)| Some(*text) == word(block, "security"))?.1;
+    }
+    if block.get("ask").is_some() {
+        ask = ASK.iter().find(|(text, _)| Some(*text) == word(block, "ask"))?.1;
+    }
+    let of_pair = ModePolicy::pair(security, ask);
+    let of_mode = ModePolicy::of(*mode);
+    let kept = match of_pair.exact() {
+        _ if of_mode.within(of_pair) => *mode,
+        Some(other) if ModePolicy::of(other).within(of_mode) => other,
+        _ => return None,
+    };
+    MODE.iter().find(|(_, known)| *known == kept).map(|(text, _)| *text)
 }
 
 /// The mode that says what a whole pair says.
 fn exact(block: &Value) -> Option<&'static str> {
-    let word = |name: &str| block.get(name).and_then(Value::as_str);
-    let (_, security) = SECURITY.iter().find(|(text, _)| Some(*text) == word("security"))?;
-    let (_, ask) = ASK.iter().find(|(text, _)| Some(*text) == word("ask"))?;
+    let (_, security) = SECURITY.iter().find(|(text, _)| Some(*text) == word(block, "security"))?;
+    let (_, ask) = ASK.iter().find(|(text, _)| Some(*text) == word(block, "ask"))?;
     let mode = ModePolicy::pair(*security, *ask).exact()?;
     MODE.iter().find(|(_, known)| *known == mode).map(|(text, _)| *text)
 }
@@ -137,10 +170,15 @@ fn entries(list: &[Value]) -> Option<Map<String, Value>> {
 pub fn rewrite(text: &str) -> Result<String, EditError> {
     let mut text = text.to_owned();
     let root = edit::parse(&text).map_err(|error| EditError::Syntax(error.to_string()))?;
+    let mut paired = None;
     for one in find(&root).into_iter().filter(|one| one.clear) {
         text = match one.key.rsplit_once('.') {
             _ if one.key == "agents.list" => to_entries(&text)?,
-            Some((block, "security" | "ask")) => to_mode(&text, block, &one.key)?,
+            Some((block, "security" | "ask")) if paired.as_deref() == Some(block) => continue,
+            Some((block, "security" | "ask")) => {
+                paired = Some(block.to_owned());
+                to_mode(&text, block)?
+            }
             _ => rename(&text, &one.key)?,
         };
     }
@@ -151,18 +189,22 @@ fn path(key: &str) -> Result<KeyPath, EditError> {
     KeyPath::parse(key).map_err(|_| EditError::Layout(key.to_owned()))
 }
 
-/// The text without one half of a pair, and with the mode that the pair says where none is written yet.
-fn to_mode(text: &str, block: &str, half: &str) -> Result<String, EditError> {
+/// The text without the pair of a block, and with the mode that takes its place.
+fn to_mode(text: &str, block: &str) -> Result<String, EditError> {
     let root = edit::parse(text).map_err(|error| EditError::Syntax(error.to_string()))?;
     let layout = || EditError::Layout(block.to_owned());
     let values = path(block)?.look_up(&root).cloned().unwrap_or_default();
-    let with = if values.get("mode").is_some() {
+    let mode = mode_for(&values).ok_or_else(layout)?;
+    let with = if word(&values, "mode") == Some(mode) {
         text.to_owned()
     } else {
-        let mode = exact(&values).ok_or_else(layout)?;
         edit::set(text, &path(&format!("{block}.mode"))?, &mode.into())?
     };
-    edit::unset(&with, &path(half)?)
+    // Both halves at once: one alone would be judged as another pair.
+    let written = ["security", "ask"].into_iter().filter(|half| values.get(half).is_some());
+    written
+        .map(|half| format!("{block}.{half}"))
+        .try_fold(with, |text, half| edit::unset(&text, &path(&half)?))
 }
 
 /// The value under its new name, unless that is written already.
@@ -294,6 +336,84 @@ mod tests {
         }
     }
 
+    /// What listed commands, and those that are not, come to: 0 refused, 1 asked, 2 reviewed, 3 run.
+    fn outcome(policy: ModePolicy) -> (u8, u8) {
+        use crate::config::exec::{Ask, Security};
+        match (policy.security, policy.ask) {
+            (Security::Deny, _) => (0, 0),
+            (_, Ask::Always) => (1, 1),
+            (Security::Full, _) => (3, 3),
+            (Security::Allowlist, Ask::Off) => (3, 0),
+            (Security::Allowlist, Ask::OnMiss) => (3, if policy.reviewer() { 2 } else { 1 }),
+        }
+    }
+
+    #[test]
+    fn no_rewriting_loosens_what_either_of_both_says() {
+        let mut rewritten = 0;
+        for (at, block) in [("", "tools"), ("agents:{entries:{a:", "agents.entries.a.tools")] {
+            for (name, mode) in MODE {
+                for security in std::iter::once(None).chain(SECURITY.iter().map(Some)) {
+                    for ask in std::iter::once(None).chain(ASK.iter().map(Some)) {
+                        let half = |key: &str, text: Option<&str>| {
+                            text.map_or_else(String::new, |text| format!(",{key}:'{text}'"))
+                        };
+                        let exec = format!(
+                            "{{exec:{{mode:'{name}'{}{}}}}}",
+                            half("security", security.map(|one| one.0)),
+                            half("ask", ask.map(|one| one.0))
+                        );
+                        let text = if at.is_empty() {
+                            format!("{{tools:{exec}}}")
+                        } else {
+                            format!("{{{at}{{tools:{exec}}}}}}}}}")
+                        };
+                        let after = rewrite(&text).unwrap();
+                        assert_eq!(rewrite(&after).unwrap(), after, "{text}");
+                        if after == text {
+                            continue;
+                        }
+                        rewritten += 1;
+                        let root = edit::parse(&after).unwrap();
+                        let exec = path(&format!("{block}.exec")).unwrap().look_up(&root).unwrap().clone();
+                        assert!(exec.get("security").or(exec.get("ask")).is_none(), "{after}");
+                        let (_, now) = MODE.iter().find(|one| Some(one.0) == word(&exec, "mode")).unwrap();
+                        let now = outcome(ModePolicy::of(*now));
+                        let (s, a) = mode.pair();
+                        let pair =
+                            ModePolicy::pair(security.map_or(s, |one| one.1), ask.map_or(a, |one| one.1));
+                        for said in [outcome(ModePolicy::of(*mode)), outcome(pair)] {
+                            assert!(now.0 <= said.0 && now.1 <= said.1, "{text} became {after}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(rewritten > 40, "{rewritten}");
+    }
+
+    #[test]
+    fn the_stricter_of_both_stays() {
+        for (before, after) in [
+            ("mode:'full',security:'deny'", Some("deny")),
+            ("mode:'full',security:'allowlist',ask:'on-miss'", Some("ask")),
+            ("mode:'deny',security:'full',ask:'always'", Some("deny")),
+            ("mode:'allowlist',security:'full'", Some("allowlist")),
+            // No mode asks always, and what is asked is neither stricter nor looser than what is refused unasked.
+            ("mode:'full',ask:'always'", None),
+            ("mode:'allowlist',security:'full',ask:'always'", None),
+            // A word that is none is a person's to mend.
+            ("mode:'full',security:'denied'", None),
+            ("mode:'${MODE}',security:'deny'", None),
+        ] {
+            let text = format!("{{tools:{{exec:{{{before}}}}}}}");
+            let wanted = after.map_or(text.clone(), |mode| format!("{{tools:{{exec:{{mode:'{mode}'}}}}}}"));
+            let parsed = |text: &str| edit::parse(text).unwrap();
+            assert_eq!(parsed(&rewrite(&text).unwrap()), parsed(&wanted), "{before}");
+            assert!(find(&parsed(&text)).iter().all(|one| one.clear == after.is_some()), "{before}");
+        }
+    }
+
     #[test]
     fn what_is_not_clear_stays() {
         for text in [
@@ -302,6 +422,8 @@ mod tests {
             "{agents: {list: [{}]}}",
             "{agents: {list: [{id: '${WHO}'}]}}",
             "{agents: {defaults: {sandbox: {perSession: 'yes'}}}}",
+            "{agents: {defaults: {sandbox: {perSession: true, scope: 'shared'}}}}",
+            "{agents: {defaults: {sandbox: {perSession: true, scope: 'agent'}}}}",
         ] {
             assert_eq!(rewrite(text).unwrap(), text);
             let root = edit::parse(text).unwrap();

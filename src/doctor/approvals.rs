@@ -64,7 +64,14 @@ fn document(look: &ApprovalsLook) -> Vec<Finding> {
                 format!("{} can be read or written by others (mode {mode:o})", local.locator()),
             )
             .rule("built-in: it holds the socket's secret, and decides what runs on the host")
-            .fix(format!("chmod 600 {}", local.locator()))
+            .fix(match mode & 0o002 {
+                0 => format!("chmod 600 {}", local.locator()),
+                _ => format!(
+                    "look at what {0} says, then creel approvals set --file {0}; --fix mends it where it is the last \
+                     good copy",
+                    local.locator()
+                ),
+            })
             .repair(Repair::ApprovalsFile),
         );
     }

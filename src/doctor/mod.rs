@@ -26,7 +26,7 @@ mod sandboxes;
 pub use facts::{ApprovalsLook, ConfigLook, EngineLook, Facts, ImageLook, SafeBinLook, StateLook};
 pub use finding::{Finding, Repair, Severity};
 pub use gather::{Around, look};
-pub use repair::{Done, repair};
+pub use repair::{Done, repair_all};
 
 /// Every finding, in the order of a report.
 pub fn examine(facts: &Facts) -> Vec<Finding> {

@@ -1,6 +1,7 @@
 //! What `--fix` does: only what is safe without a question, and each repair says what it did.
 //!
-//! A second run finds nothing left to do.
+//! A second run finds nothing left to do: one repair can be what another waits for, so they are repeated until none does
+//! anything new.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,8 +33,40 @@ pub struct Done {
     pub done: bool,
 }
 
-/// Does the repairs that the findings call for.
-pub async fn repair(
+/// How often the repairs are repeated at most.
+const ROUNDS: usize = 6;
+
+/// Does the repairs that the findings call for, and those that what is found then calls for. `facts` and `findings`
+/// are what is there in the end.
+pub async fn repair_all(
+    around: &Around,
+    facts: &mut Facts,
+    findings: &mut Vec<Finding>,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Vec<Done> {
+    let mut all: Vec<Done> = Vec::new();
+    for _ in 0..ROUNDS {
+        let told = repair(around, facts, findings, var).await;
+        // What could not be done is tried again, and told once.
+        all.retain(|one| one.done);
+        let new = told.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>();
+        let on = new.iter().any(|one| one.done);
+        let nothing = new.is_empty();
+        all.extend(new);
+        if nothing {
+            break;
+        }
+        *facts = super::look(around, var).await;
+        *findings = super::examine(facts);
+        if !on {
+            break;
+        }
+    }
+    all
+}
+
+/// Does the repairs that the findings call for, once.
+async fn repair(
     around: &Around,
     facts: &Facts,
     findings: &[Finding],
@@ -47,7 +80,7 @@ pub async fn repair(
             Repair::StateModes => modes(facts),
             Repair::BrokenSandboxes => broken(around).await,
             Repair::StaleRuns => stale(around).await,
-            Repair::ApprovalsFile => approvals_file(facts),
+            Repair::ApprovalsFile => approvals_file(around, facts),
             Repair::ApprovalsAgent => approvals_agent(around, facts),
             Repair::SafeBinProfiles => profiles(around, facts, var),
             Repair::WaitingApprovals => waiting(around),
@@ -88,13 +121,9 @@ fn modes(facts: &Facts) -> Result<Vec<String>, Failure> {
     Ok(told)
 }
 
-fn approvals_file(facts: &Facts) -> Result<Vec<String>, Failure> {
-    let path = &facts.approvals.local.path;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(|source| {
-        let action = "change the mode of";
-        Failure(crate::state::StateError::Io { path: path.clone(), action, source }.report())
-    })?;
-    Ok(vec![format!("{}: mode is now 600", path.display())])
+fn approvals_file(around: &Around, facts: &Facts) -> Result<Vec<String>, Failure> {
+    approvals::tighten(&around.state)?;
+    Ok(vec![format!("{}: mode is now 600", facts.approvals.local.path.display())])
 }
 
 fn approvals_agent(around: &Around, facts: &Facts) -> Result<Vec<String>, Failure> {

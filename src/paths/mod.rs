@@ -20,12 +20,14 @@
 //! | [`workdir`] | the working directory that a call asks for, mapped into the sandbox |
 //! | [`workdir_host`] | the same beside the gateway, opened |
 //! | [`make`] | directories made without following a link |
+//! | [`given`] | texts of files that people name |
 //! | [`hold`] | a descriptor on the resolved source |
 
 pub mod bind;
 pub mod deny;
 mod deny_table;
 mod error;
+pub mod given;
 pub mod hold;
 pub mod lexical;
 pub mod make;

@@ -13,6 +13,16 @@ pub fn launches(name: &str) -> bool {
     carrier::is_one(&name) || positional::SHELLS.contains(&program::unversioned(&name))
 }
 
+/// Whether a program runs text that it is given, in a language of its own.
+pub fn interprets(name: &str) -> bool {
+    program::interpreter_like(name)
+}
+
+/// The name of a program without directory and version.
+pub fn bare(name: &str) -> String {
+    program::unversioned(&program::name(name)).to_owned()
+}
+
 /// The piece of `text` that holds a word's value as it is, where there is one: a quoted text without escapes.
 pub fn verbatim(text: &str, word: &Word) -> Option<Span> {
     let value = word.text()?;

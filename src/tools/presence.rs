@@ -26,6 +26,18 @@ impl Presence {
     }
 }
 
+impl Presence {
+    /// Returns when nobody waits any more.
+    pub async fn gone(&self) {
+        match self.0.clone() {
+            Some(mut waiting) => {
+                let _ = waiting.wait_for(|count| *count == 0).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// It is no part of what a call says.
 impl PartialEq for Presence {
     fn eq(&self, _: &Self) -> bool {

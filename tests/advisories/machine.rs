@@ -31,6 +31,10 @@ impl Lookup for Machine {
         if operand.starts_with('/') { Some(operand.into()) } else { Some(clean(&dir?.join(operand))) }
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+
     fn home(&self) -> Option<&Path> {
         Some(Path::new("/home/user"))
     }

@@ -67,6 +67,53 @@ fn mode_and_former_names_are_mended() {
 }
 
 #[test]
+fn what_others_may_have_written_is_not_trusted_by_a_mode() {
+    let sound = r#"{"version": 1, "defaults": {"security": "deny"}}"#;
+    let forged = r#"{"version": 1, "defaults": {"security": "full", "ask": "off"}}"#;
+    let open = |home: &Home| {
+        std::fs::set_permissions(home.file(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    };
+    let mode = |home: &Home| std::fs::metadata(home.file()).unwrap().permissions().mode() & 0o777;
+    let home = Home::with(sound);
+    home.ok(&["approvals", "get"]);
+    // The last good copy is known, and the file says the same.
+    open(&home);
+    assert!(repairs(&home.doctor(true)).join(" ").contains("mode is now 600"));
+    assert_eq!((mode(&home), home.text().as_str()), (0o600, sound));
+
+    for known in [true, false] {
+        let home = Home::with(if known { sound } else { forged });
+        if known {
+            home.ok(&["approvals", "get"]);
+            home.write(forged);
+        }
+        open(&home);
+        let told = home.doctor(true);
+        let done = told["repairs"].as_array().unwrap();
+        assert!(done.iter().all(|one| one["done"] == false), "{told}");
+        assert!(repairs(&told).join(" ").contains("creel approvals set --file"), "{told}");
+        assert_eq!((mode(&home), home.text().as_str()), (0o666, forged));
+        let shown = home.json(&["approvals", "get", "--json"]);
+        assert_eq!(shown["effectivePolicy"]["scopes"][0]["security"]["effective"], "deny");
+    }
+}
+
+#[test]
+fn one_run_does_all_that_a_second_would() {
+    for config in [
+        "{agents: {list: [{id: 'a', sandbox: {perSession: true}, tools: {exec: {safeBins: ['myfilter']}}}]}}",
+        "{tools: {exec: {mode: 'full', security: 'deny', safeBins: ['myfilter']}}}",
+    ] {
+        let home = Home::new(config);
+        assert!(!repairs(&home.doctor(true)).is_empty());
+        let again = home.doctor(true);
+        assert!(repairs(&again).is_empty(), "{config}: {again}");
+        let left = std::fs::read_to_string(home.config()).unwrap();
+        assert!(left.contains("safeBinProfiles") && !left.contains("security"), "{left}");
+    }
+}
+
+#[test]
 fn a_broken_document_is_an_error_with_its_place() {
     let home = Home::with("{\"version\": 1,\n \"defaults\": 3}");
     let found = home.findings("approvals.broken");

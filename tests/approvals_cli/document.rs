@@ -125,3 +125,28 @@ fn setting_mends_what_nothing_else_may_touch() {
     assert_eq!(std::fs::read_to_string(kept.next().unwrap()).unwrap(), "{ broken");
     home.ok(&["approvals", "allowlist", "add", "jq"]);
 }
+
+#[test]
+fn a_byte_order_mark_says_nothing() {
+    let home = Home::with("\u{feff}{\"version\": 1, \"defaults\": {\"security\": \"deny\"}}");
+    let shown = home.json(&["approvals", "get", "--json"]);
+    assert_eq!(shown["effectivePolicy"]["scopes"][0]["security"]["effective"], "deny");
+    assert!(home.findings("approvals.broken").is_empty());
+    home.ok(&["approvals", "allowlist", "add", "rg"]);
+    assert_eq!(home.document()["defaults"]["security"], "deny");
+}
+
+#[test]
+fn nothing_is_waited_for_that_is_no_file() {
+    let home = Home::new("{}");
+    let pipe = home.state().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let pipe = pipe.to_str().unwrap();
+    for file in [pipe, "/dev/zero", "/tmp"] {
+        assert!(home.refused(&["approvals", "set", "--file", file]).contains("not a regular file"), "{file}");
+        let (_, err, status) = home.run(&["policy", "test", file]);
+        assert!(status == 2 && err.contains("not a regular file"), "{file}: {err}");
+    }
+    let (out, err, status) = home.fed(&["policy", "test", "-"], "{cases: []}");
+    assert!(!err.contains("regular"), "{out}{err}{status}");
+}

@@ -61,7 +61,16 @@ fn another_machine_is_not_told_what_to_do() {
         (&scope["runtimeApprovalsSource"], &scope["security"]["effective"]),
         (&"node-runtime".into(), &"unknown".into())
     );
+    // A policy of this machine would be reported as set for another one, whatever host the call names.
+    for args in [&["preset", "cautious"][..], &["set", "--host", "gateway", "--ask", "off"]] {
+        let told = home.refused(&[&["exec-policy"], args].concat());
+        assert!(told.contains("creel config set tools.exec.host gateway"), "{told}");
+    }
+    home.ok(&["config", "set", "tools.exec.host", "gateway"]);
     home.ok(&["exec-policy", "preset", "cautious"]);
+    let home = Home::new(r#"{"agents": {"entries": {"far": {"tools": {"exec": {"host": "node"}}}}}}"#);
+    let told = home.refused(&["exec-policy", "preset", "yolo"]);
+    assert!(told.contains("agents.entries.far.tools.exec.host"), "{told}");
 }
 
 #[test]

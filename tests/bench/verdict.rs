@@ -64,6 +64,10 @@ impl Lookup for Known {
         self.files.get(&dir?.join(operand)).cloned()
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+
     fn home(&self) -> Option<&Path> {
         Some(Path::new("/r/home/user"))
     }

@@ -24,6 +24,10 @@ impl Lookup for Links {
         operand.starts_with('/').then(|| self.real(operand).into())
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+
     fn home(&self) -> Option<&Path> {
         Some(Path::new("/home/u"))
     }

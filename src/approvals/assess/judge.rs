@@ -30,9 +30,17 @@ pub(super) struct Judge<'a> {
 pub(super) struct Outer<'o> {
     span: Span,
     /// Where the shell runs.
-    dir: Option<&'o Path>,
+    place: &'o Place,
     /// What stands in front of the text: the shell, and what it was called through.
     wrappers: &'o [(String, Option<Program>)],
+}
+
+/// Where a command runs.
+struct Place {
+    /// As `cd` names it.
+    typed: Option<PathBuf>,
+    /// The directory itself, every link followed. Nothing else is compared with rules.
+    real: Option<PathBuf>,
 }
 
 impl Judge<'_> {
@@ -41,39 +49,51 @@ impl Judge<'_> {
     pub(super) fn groups(&self, groups: &[Group], outer: Option<Outer<'_>>, parts: &mut Vec<Part>) {
         let alone = groups.iter().map(|group| group.candidates.len()).sum::<usize>() == 1 && outer.is_none();
         for candidate in groups.iter().flat_map(|group| &group.candidates) {
-            let dir = self.dir(&candidate.dir, outer);
+            let place = self.place(&candidate.dir, outer);
             match &candidate.runs {
                 Runs::Shell(inner) if alone && candidate.wrappers.is_empty() => {
-                    self.shell(candidate, inner, dir.as_deref(), parts);
+                    self.shell(candidate, inner, &place, parts);
                 }
-                _ => parts.push(self.part(candidate, outer, dir.as_deref())),
+                _ => parts.push(self.part(candidate, outer, &place)),
             }
         }
     }
 
-    /// The directory of a command; a relative one is seen from where its text begins.
-    fn dir(&self, dir: &Dir, outer: Option<Outer<'_>>) -> Option<PathBuf> {
-        let start = outer.map_or(Some(self.cwd), |outer| outer.dir)?;
-        match dir {
-            Dir::Start => Some(start.to_owned()),
-            Dir::Moved(to) => Some(lexical::clean(start.join(to))),
-            Dir::Unknown => None,
+    /// The directory of a command; a relative one is seen from where its text begins. One that is not there is not known:
+    /// something in front may make it, and a link too.
+    fn place(&self, dir: &Dir, outer: Option<Outer<'_>>) -> Place {
+        let (start, real) = match outer {
+            Some(Outer { place, .. }) => (place.typed.as_deref(), place.real.as_deref()),
+            None => (Some(self.cwd), Some(self.cwd)),
+        };
+        match (dir, start) {
+            (Dir::Start, _) => Place { typed: start.map(Path::to_owned), real: real.map(Path::to_owned) },
+            (Dir::Moved(to), Some(start)) => {
+                let typed = lexical::clean(start.join(to));
+                Place { real: self.lookup.directory(&typed), typed: Some(typed) }
+            }
+            (Dir::Moved(_), None) | (Dir::Unknown, _) => Place { typed: None, real: None },
         }
     }
 
     /// The commands of a shell's text (4.13). The shell runs too: where it may be anybody's program, its text says nothing.
-    fn shell(&self, candidate: &Candidate, inner: &[Group], dir: Option<&Path>, parts: &mut Vec<Part>) {
+    fn shell(&self, candidate: &Candidate, inner: &[Group], place: &Place, parts: &mut Vec<Part>) {
+        let dir = place.real.as_deref();
         let argv = &candidate.argv;
         let called = argv.first().map(|word| word.text.as_str()).unwrap_or_default();
         let program = self.lookup.program(called, dir);
-        let trusted = program.as_ref().is_some_and(|shell| self.rules.safe.system(shell));
+        let trusted = program.as_ref().is_some_and(|shell| self.rules.safe.system(shell, self.lookup));
         if !trusted && let Some(entry) = self.entry(argv, program.as_ref(), dir, true) {
-            let part =
-                Part { by: By::Entry(entry), effective: argv.clone(), program, ..bare(candidate, None, dir) };
+            let part = Part {
+                by: By::Entry(entry),
+                effective: argv.clone(),
+                program,
+                ..bare(candidate, None, place)
+            };
             return parts.push(part);
         }
         let wrappers = [(called.to_owned(), program)];
-        self.groups(inner, Some(Outer { span: candidate.span, dir, wrappers: &wrappers }), parts);
+        self.groups(inner, Some(Outer { span: candidate.span, place, wrappers: &wrappers }), parts);
     }
 
     fn wrappers(&self, candidate: &Candidate, dir: Option<&Path>) -> Vec<(String, Option<Program>)> {
@@ -81,10 +101,10 @@ impl Judge<'_> {
         candidate.wrappers.iter().map(found).collect()
     }
 
-    fn part(&self, candidate: &Candidate, outer: Option<Outer<'_>>, dir_path: Option<&Path>) -> Part {
-        let mut part = bare(candidate, outer, dir_path);
+    fn part(&self, candidate: &Candidate, outer: Option<Outer<'_>>, place: &Place) -> Part {
+        let mut part = bare(candidate, outer, place);
         part.wrappers = outer.map(|outer| outer.wrappers.to_vec()).unwrap_or_default();
-        part.wrappers.extend(self.wrappers(candidate, dir_path));
+        part.wrappers.extend(self.wrappers(candidate, place.real.as_deref()));
         part.by = match &candidate.runs {
             // Behind a wrapper it is a program of that name.
             Runs::Builtin if candidate.wrappers.is_empty() => By::Builtin,
@@ -153,7 +173,7 @@ impl Judge<'_> {
     /// called like a shell would run what was approved for shells.
     fn script(&self, words: &[Argument], shell: Option<&Program>, dir: Option<&Path>) -> Option<PathBuf> {
         let (called, operand) = (words.first()?, words.get(1)?);
-        let plain = READABLE.contains(&called.text.as_str()) && self.rules.safe.system(shell?);
+        let plain = READABLE.contains(&called.text.as_str()) && self.rules.safe.system(shell?, self.lookup);
         if !plain
             || operand.text.starts_with(['-', '+'])
             || operand.expands && !operand.text.starts_with("~/")
@@ -199,7 +219,7 @@ impl Judge<'_> {
             Some(program) => {
                 let listed =
                     Subject { word, program: Some(program), arguments: &[], dir: None, shell: false };
-                !self.rules.safe.system(program) && self.allowed(&listed).is_none()
+                !self.rules.safe.system(program, self.lookup) && self.allowed(&listed).is_none()
             }
             // A word of the shell where it is one, and nothing where it is not.
             None => word != "time",
@@ -232,7 +252,7 @@ impl Judge<'_> {
     }
 }
 
-fn bare(candidate: &Candidate, outer: Option<Outer<'_>>, dir: Option<&Path>) -> Part {
+fn bare(candidate: &Candidate, outer: Option<Outer<'_>>, place: &Place) -> Part {
     Part {
         span: outer.map_or(candidate.span, |outer| outer.span),
         nested: outer.is_some(),
@@ -241,7 +261,8 @@ fn bare(candidate: &Candidate, outer: Option<Outer<'_>>, dir: Option<&Path>) -> 
         wrappers: Vec::new(),
         program: None,
         script: None,
-        dir: dir.map(Path::to_owned),
+        dir: place.real.clone(),
+        typed_dir: place.typed.clone(),
         by: By::Nothing(Gap::NoEntry),
     }
 }

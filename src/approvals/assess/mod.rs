@@ -17,6 +17,7 @@ use super::allowlist::Allowlist;
 use super::policy::Facts;
 use super::programs::{Lookup, Program};
 use super::safe_bins::SafeBins;
+use crate::policy::host_env;
 use crate::shell::analyse::{self, Argument, Group, Refused, Runs, Unclear, Visible};
 use crate::shell::inline_eval;
 use crate::shell::parse::{self, Redirect, RedirectKind, Span};
@@ -58,6 +59,8 @@ pub struct Assessed {
     pub denied: Option<DeniedBy>,
     /// The rule of `strictInlineEval` that it was judged under.
     pub strict_inline: bool,
+    /// Variables of the call about which no entry says anything ([`Self::called_with`]).
+    pub sets: Vec<String>,
     /// Every part is covered.
     pub satisfied: bool,
     /// Every part is covered by an approval for good.
@@ -82,8 +85,10 @@ pub struct Part {
     pub program: Option<Program>,
     /// The script that it runs, where that is what is judged (4.16).
     pub script: Option<PathBuf>,
-    /// The directory in which it runs; `None` where that is not known.
+    /// The directory in which it runs, every link followed; `None` where that is not known.
     pub dir: Option<PathBuf>,
+    /// The same as the text names it, links as they are.
+    pub typed_dir: Option<PathBuf>,
     /// What covers it.
     pub by: By,
 }
@@ -155,6 +160,7 @@ pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) ->
         heredoc: heredoc(text),
         denied: denying::first(&judge, &parts, &seen),
         strict_inline: rules.strict_inline,
+        sets: Vec::new(),
         satisfied,
         durable,
         analysis,
@@ -209,15 +215,28 @@ fn heredoc(text: &str) -> bool {
 }
 
 impl Assessed {
+    /// As it is called: an entry speaks of a program and its arguments, and what a call sets beside them is listed only where
+    /// it has no influence on what runs.
+    #[must_use]
+    pub fn called_with(mut self, env: &[(String, String)]) -> Self {
+        let spoken = |(name, value): &&(String, String)| !host_env::harmless(name, value);
+        self.sets = env.iter().filter(spoken).map(|(name, _)| name.clone()).collect();
+        self
+    }
+
     /// As the policy judges it; `unpinned` is [`super::enforce::enforce`]'s to say.
     pub fn facts(&self, unpinned: bool) -> Facts {
         Facts {
             analysed: self.analysis.is_ok(),
             listed: self.satisfied,
             durable: self.durable,
+            environment: !self.sets.is_empty(),
             inline_eval: self.strict_inline && self.inline.is_some(),
             unpinned: self.satisfied && unpinned,
             suppresses: self.suppresses,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

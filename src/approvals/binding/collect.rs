@@ -10,7 +10,7 @@ use crate::approvals::assess::{Assessed, By, Gap, Part};
 use crate::approvals::enforce::Enforced;
 use crate::approvals::programs::{Lookup, Program};
 use crate::paths::hold::hold;
-use crate::policy::host_env::{PathRule, set_by_call};
+use crate::policy::host_env::{PathRule, names_charset, read_as_judged, set_by_call};
 use crate::shell::analyse::{Argument, Unclear};
 use crate::shell::inline_eval::program;
 
@@ -103,6 +103,7 @@ pub(super) fn for_approval(
         let command = assessed.text.clone();
         return Err(BindError::Form { form: Form::StartupEnvironment, command });
     }
+    charset(assessed, env)?;
     let complete = enforced.is_some() && assessed.analysis.is_ok();
     let mut collector = Collector { assessed, lookup, depth: Depth::Content, found: Found::default() };
     collector.found.complete = complete;
@@ -118,8 +119,10 @@ pub(super) fn for_approval(
 pub(super) fn for_listed(
     assessed: &Assessed,
     enforced: &Enforced,
+    env: &[(String, String)],
     lookup: &dyn Lookup,
 ) -> Result<Found, BindError> {
+    charset(assessed, env)?;
     let mut collector = Collector { assessed, lookup, depth: Depth::Identity, found: Found::default() };
     collector.found.complete = true;
     for part in &assessed.parts {
@@ -134,6 +137,15 @@ pub(super) fn for_listed(
     }
     collector.rest(Some(enforced))?;
     Ok(collector.found)
+}
+
+/// A shell that takes two bytes for one character finds other quotes than were judged.
+fn charset(assessed: &Assessed, env: &[(String, String)]) -> Result<(), BindError> {
+    let other = |(name, value): &(String, String)| names_charset(name) && !read_as_judged(value);
+    if env.iter().any(other) {
+        return Err(BindError::Form { form: Form::Charset, command: assessed.text.clone() });
+    }
+    Ok(())
 }
 
 struct Collector<'a> {
@@ -212,14 +224,16 @@ impl Collector<'_> {
 
     /// A part that runs elsewhere runs in that directory, and in no other of its name.
     fn directory(&mut self, part: &Part) {
-        let Some(dir) = part.dir.as_deref().filter(|dir| *dir != self.assessed.cwd) else { return };
-        if self.found.pins.iter().any(|pin| pin.role == Role::Directory && pin.path == dir) {
+        let Some(typed) = part.typed_dir.as_deref().filter(|dir| *dir != self.assessed.cwd) else { return };
+        if self.found.pins.iter().any(|pin| pin.role == Role::Directory && pin.path == typed) {
             return;
         }
-        let there = crate::paths::resolve::resolve(dir).ok().and_then(|real| hold(&real).ok());
+        // The directory that was judged, by the name that `cd` will be given: a link that leads elsewhere by then is
+        // another directory.
+        let there = part.dir.as_deref().and_then(|real| hold(real).ok());
         match there.filter(|held| held.identity().is_dir) {
             Some(held) => {
-                let pin = Pin::of_dir(dir, held.identity());
+                let pin = Pin::of_dir(typed, held.identity());
                 let real = held.path().to_owned();
                 self.found.pins.push(Pin { role: Role::Directory, real, ..pin });
             }
@@ -307,7 +321,8 @@ fn assignments(argv: &[Argument]) -> Result<(), BindError> {
         }
         for assignment in own_options(argv, at).filter(|word| !word.text.starts_with('-')) {
             let Some((name, value)) = assignment.text.split_once('=') else { continue };
-            let refused = set_by_call(name, value, PathRule::Refused).is_err();
+            let charset = names_charset(name) && !read_as_judged(value);
+            let refused = charset || set_by_call(name, value, PathRule::Refused).is_err();
             if refused && !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }

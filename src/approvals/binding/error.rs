@@ -70,6 +70,8 @@ pub enum Form {
     StartupFiles,
     /// `BASH_ENV`, `ENV` in effect.
     StartupEnvironment,
+    /// A locale in whose character set a shell would read another text.
+    Charset,
     /// A wrapper that changes the directory.
     DispatchCwd,
     /// A runtime that is told to load more code, or to go elsewhere.
@@ -85,6 +87,7 @@ impl Form {
             Self::Source => "shell source operands",
             Self::StartupFiles => "shell startup files",
             Self::StartupEnvironment => "shell startup environment",
+            Self::Charset => "text in another character set",
             Self::DispatchCwd => "dispatch cwd options",
             Self::RuntimeOptions => "runtime code-loading or cwd options",
             Self::Runtime => "this interpreter/runtime command",
@@ -99,6 +102,7 @@ impl Form {
             Self::Source => "name one existing file by its path, or put its commands into the call",
             Self::StartupFiles => "call the shell as sh -c '…', or with one script file",
             Self::StartupEnvironment => "leave BASH_ENV and ENV out of the call",
+            Self::Charset => "leave LC_ALL, LC_CTYPE and LANG out of the call, or name a UTF-8 locale",
             Self::DispatchCwd => "pass the directory as workdir of the call",
             Self::RuntimeOptions => {
                 "leave the option out, or put an entry for the command into the allowlist"

@@ -7,7 +7,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, f
 use sha2::{Digest as _, Sha256};
 
 use super::error::BindError;
-use crate::paths::hold::SourceIdentity;
+use crate::paths::hold::{SourceIdentity, hold};
 
 /// How many links a path may have; the kernel's own limit.
 const MAX_LINKS: usize = 40;
@@ -89,7 +89,7 @@ pub(super) enum Depth {
 }
 
 impl Pin {
-    /// A file.
+    /// A file: what `path` leads to, which must be `real`.
     pub(super) fn of_file(role: Role, path: &Path, real: &Path, depth: Depth) -> Result<Self, BindError> {
         let unreadable = |reason: String| BindError::Unreadable { path: path.to_owned(), reason };
         let mutable = depth == Depth::Content && changeable(path);
@@ -97,6 +97,12 @@ impl Pin {
         let stat = fstat(&fd).map_err(|errno| unreadable(errno.to_string()))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(unreadable("it is no regular file".to_owned()));
+        }
+        // The file that was judged, and not what its name has come to lead to since.
+        let judged = hold(real)
+            .is_ok_and(|held| (held.identity().dev, held.identity().ino) == (stat.st_dev, stat.st_ino));
+        if !judged {
+            return Err(Self { role, ..Self::of_stat(role, path, real, &stat) }.changed());
         }
         let mut pin = Self { mutable, ..Self::of_stat(role, path, real, &stat) };
         if mutable {
@@ -295,10 +301,50 @@ mod tests {
         }
     }
 
+    /// A link that leads to one file when it is judged and to another when it is pinned.
+    #[test]
+    fn what_is_pinned_is_what_was_judged() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = crate::paths::resolve::resolve(dir.path()).unwrap();
+        let at = |name: &str| root.join(name);
+        for name in ["judged", "other"] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        let point = |to: &str| {
+            std::os::unix::fs::symlink(to, at("new")).unwrap();
+            std::fs::rename(at("new"), at("tool")).unwrap();
+        };
+        point("judged");
+        let ino = |name: &str| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(at(name)).unwrap());
+        let pin = || Pin::of_file(Role::Program, &at("tool"), &at("judged"), Depth::Identity);
+        assert_eq!(pin().unwrap().ino, ino("judged"));
+        point("other");
+        assert_eq!(pin(), Err(BindError::Executable { path: at("tool") }));
+        // Swapped all the time: drift, or the file that was judged.
+        std::thread::scope(|scope| {
+            let swaps = scope.spawn(|| {
+                for round in 0..2000 {
+                    point(if round % 2 == 0 { "judged" } else { "other" });
+                }
+            });
+            while !swaps.is_finished() {
+                match pin() {
+                    Ok(pin) => assert_eq!(pin.ino, ino("judged")),
+                    Err(error) => assert_eq!(error, BindError::Executable { path: at("tool") }),
+                }
+            }
+        });
+        // A link in the place of the file itself.
+        point("judged");
+        std::fs::remove_file(at("judged")).unwrap();
+        std::os::unix::fs::symlink("other", at("judged")).unwrap();
+        assert_eq!(pin(), Err(BindError::Executable { path: at("tool") }));
+    }
+
     #[test]
     fn every_element_is_compared() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("tool");
+        let file = crate::paths::resolve::resolve(dir.path()).unwrap().join("tool");
         std::fs::write(&file, "one").unwrap();
         let pin = Pin::of_file(Role::Program, &file, &file, Depth::Content).unwrap();
         assert!(pin.mutable && pin.sha256.is_some());

@@ -147,7 +147,7 @@ pub fn pin(
     env: &[(String, String)],
     lookup: &dyn Lookup,
 ) -> Result<Binding, BindError> {
-    let found = collect::for_listed(assessed, enforced, lookup)?;
+    let found = collect::for_listed(assessed, enforced, env, lookup)?;
     Binding::of(assessed, Some(enforced), cwd, env, found)
 }
 

@@ -37,6 +37,10 @@ impl Lookup for Disk {
         resolve(&path).ok().filter(|real| real.is_file())
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        resolve(path).ok().filter(|real| real.is_dir())
+    }
+
     fn home(&self) -> Option<&Path> {
         None
     }
@@ -94,6 +98,7 @@ impl Lab {
             heredoc: text.contains("<<"),
             denied: None,
             strict_inline: false,
+            sets: Vec::new(),
             satisfied: false,
             durable: false,
             analysis,
@@ -119,6 +124,7 @@ impl Lab {
             program: program.filter(|_| !matches!(by, By::Builtin)),
             effective,
             script: None,
+            typed_dir: Some(dir.clone()),
             dir: Some(dir),
             by,
         }

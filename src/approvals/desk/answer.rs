@@ -132,6 +132,22 @@ impl Desk {
     }
 }
 
+impl Desk {
+    /// Notes what became of a run that was approved: whoever decided, and whoever begins after a crash, is told. `failure`: why
+    /// nothing was started.
+    pub fn outcome(&self, id: &str, failure: Option<&str>) {
+        let text = failure.map_or_else(|| "started".to_owned(), |why| format!("{}{why}", rows::NOT_STARTED));
+        if let Some(asked) = self.live().get_mut(id) {
+            asked.record.outcome = Some(text.clone());
+        }
+        let named = id.to_owned();
+        let noted = self.store().run("note a run in", move |tx| rows::outcome(tx, &named, &text));
+        if let Err(error) = noted {
+            tracing::warn!(target: "approvals", id, %error, "what became of an approval is not recorded");
+        }
+    }
+}
+
 /// An answer to a question that has ended.
 fn again(record: Record, decision: Decision) -> Result<Answered, DeskError> {
     match record.decision {

@@ -15,6 +15,9 @@ use crate::approvals::policy::{Answer, Decision};
 use crate::process::store::events::EventKind;
 use crate::process::store::now_ms;
 
+/// Calls that wait for one question at once.
+const MOST_ASKERS: u32 = 32;
+
 /// Longest time that a question can wait.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
 
@@ -31,7 +34,7 @@ impl Desk {
         let mut live = self.live();
         self.end_overdue(&mut live);
         if let Some(ticket) = join(&mut live, question) {
-            return Ok(ticket);
+            return ticket;
         }
         room(&live, question)?;
         let id = name(&live, question)?;
@@ -162,7 +165,7 @@ fn name(live: &HashMap<String, Live>, question: &Question) -> Result<String, Des
 }
 
 /// The question that waits and is the same.
-fn join(live: &mut HashMap<String, Live>, question: &Question) -> Option<Ticket> {
+fn join(live: &mut HashMap<String, Live>, question: &Question) -> Option<Result<Ticket, DeskError>> {
     if question.digest.is_empty() {
         return None;
     }
@@ -173,9 +176,21 @@ fn join(live: &mut HashMap<String, Live>, question: &Question) -> Option<Ticket>
             && known.agent == question.agent
             && known.session == question.session
             && known.external == question.external
+            && offers(known, question)
     })?;
+    if same.askers >= MOST_ASKERS {
+        return Some(Err(DeskError::Joined { id: same.record.id.clone(), most: MOST_ASKERS }));
+    }
     same.askers = same.askers.saturating_add(1);
-    Some(Ticket { id: same.record.id.clone(), expires_at_ms: same.record.expires_at_ms, joined: true })
+    Some(Ok(Ticket { id: same.record.id.clone(), expires_at_ms: same.record.expires_at_ms, joined: true }))
+}
+
+/// Whether both can be decided in the same ways. Deny always is one.
+fn offers(one: &Question, other: &Question) -> bool {
+    let among = |list: &[Decision], decision| list.contains(&decision);
+    [Decision::AllowOnce, Decision::AllowAlways]
+        .into_iter()
+        .all(|decision| among(&one.offered, decision) == among(&other.offered, decision))
 }
 
 fn room(live: &HashMap<String, Live>, question: &Question) -> Result<(), DeskError> {

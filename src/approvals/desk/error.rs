@@ -66,6 +66,14 @@ pub enum DeskError {
     /// More questions than people can answer.
     #[error("{0} questions wait for a person already")]
     Full(usize),
+    /// More calls wait for one question than anybody means.
+    #[error("{most} calls wait for approval {id} already")]
+    Joined {
+        /// Its id.
+        id: String,
+        /// How many can.
+        most: u32,
+    },
     /// It was good for one run, and that was started (9.40).
     #[error("approval {0} is used: it was for one run")]
     Used(String),
@@ -132,7 +140,7 @@ impl DeskError {
             ),
             Self::Id(_) => (
                 "CRL-DESK-008",
-                "ids are 1 to 128 characters of A-Z a-z 0-9 . _ : - and do not begin with plugin:",
+                "ids are 1 to 128 characters of A-Z a-z 0-9 . _ : - and begin neither with - nor with plugin:",
                 "leave the id out: one is made",
             ),
             Self::Taken(_) => ("CRL-DESK-009", "an id names one question", "leave the id out: one is made"),
@@ -146,6 +154,11 @@ impl DeskError {
                 "CRL-DESK-012",
                 "256 questions wait at most, 64 of one session",
                 "answer some: creel approvals pending",
+            ),
+            Self::Joined { .. } => (
+                "CRL-DESK-021",
+                "32 calls wait for one question at most",
+                "answer it: creel approvals pending",
             ),
             Self::Used(_) => ("CRL-DESK-013", "allow-once is for one run", AGAIN),
             Self::Late(_) => ("CRL-DESK-014", "an approval is used within 15 seconds", AGAIN),

@@ -18,6 +18,8 @@ pub fn valid(id: &str) -> bool {
         && id.bytes().all(letters)
         && !matches!(id, "." | "..")
         && !id.starts_with("plugin:")
+        // It is typed behind commands, where it would be an option.
+        && !id.starts_with('-')
 }
 
 /// The short form.
@@ -63,7 +65,7 @@ mod tests {
         for id in ["a", "A.b_c:d-9", &"x".repeat(128)] {
             assert!(valid(id), "{id}");
         }
-        for id in ["", ".", "..", "plugin:x", "a b", "a/b", "ä", "a\n", &"x".repeat(129)] {
+        for id in ["", ".", "..", "plugin:x", "-x", "--always", "a b", "a/b", "ä", "a\n", &"x".repeat(129)] {
             assert!(!valid(id), "{id:?}");
         }
     }

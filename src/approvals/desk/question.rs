@@ -235,6 +235,9 @@ pub struct Record {
     /// When its one run was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumed_at_ms: Option<u64>,
+    /// What became of that run: `started`, or `not-started: ` and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
 }
 
 impl Record {
@@ -279,6 +282,7 @@ impl Record {
             resolver: None,
             grant_id: None,
             consumed_at_ms: None,
+            outcome: None,
         })
     }
 

@@ -4,10 +4,13 @@ use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::grant::DAY_MS;
 use super::{Record, Status};
-use crate::process::store::events::{EventContext, EventKind, NewEvent, insert};
+use crate::process::record::Delivery;
+use crate::process::store::events::{EventContext, EventKind, LIFE_MS, NewEvent, insert, insert_once};
 
 /// How long ended questions are kept (9.21).
 const HISTORY_MS: u64 = 30 * DAY_MS;
+/// How the outcome of an approval begins after which nothing was started.
+pub(super) const NOT_STARTED: &str = "not-started: ";
 /// Events about questions of one conversation that wait at most: they must not push out what else it should hear.
 const EVENTS: i64 = 8;
 
@@ -100,14 +103,102 @@ pub(super) fn cancel_old(tx: &Transaction<'_>, now: u64) -> rusqlite::Result<usi
             resolver: Some(super::Resolver::system()),
             ..record.clone()
         };
+        let delivery = delivery(tx, &record.id)?;
         end(tx, &ended, None)?;
+        restarted(tx, &ended, delivery, now)?;
     }
+    lost(tx, now)?;
     // What cannot be read is over too.
     tx.execute(
         "UPDATE approvals SET status = 'cancelled', resolved_ms = ?1 WHERE status = 'pending'",
         [signed(now)],
     )?;
     Ok(old.len())
+}
+
+/// Tells that creel ended while a question waited: nothing of it runs, whoever answers.
+pub(super) fn restarted(
+    tx: &Transaction<'_>,
+    record: &Record,
+    delivery: Delivery,
+    now: u64,
+) -> rusqlite::Result<()> {
+    let Record { host, id, command_text, .. } = record;
+    follow_up(
+        tx,
+        record,
+        delivery,
+        format!("Exec denied ({host} id={id}, {}): {command_text}", super::RESTART),
+        now,
+    )
+}
+
+/// Tells of what was approved and taken, and of which no session began: creel was killed in between. It is told once, as long
+/// as it is of interest.
+fn lost(tx: &Transaction<'_>, now: u64) -> rusqlite::Result<()> {
+    let since = signed(now.saturating_sub(LIFE_MS));
+    let lost: Vec<Record> = {
+        let mut query = tx.prepare(
+            "SELECT record_json, consumed_ms FROM approvals WHERE status = 'allowed' AND consumed_by = 'exec' \
+             AND consumed_ms > ?1 \
+             AND NOT EXISTS (SELECT 1 FROM sessions WHERE instr(begin_json, '\"' || approvals.id || '\"') > 0)",
+        )?;
+        let rows = query.query_map([since], read)?;
+        rows.filter_map(Result::transpose).collect::<rusqlite::Result<_>>()?
+    };
+    for record in lost {
+        let delivery = delivery(tx, &record.id)?;
+        let text = format!(
+            "Approval {} was approved, and was not started: creel was restarted. {}",
+            record.id, record.command_text
+        );
+        outcome(tx, &record.id, &format!("{NOT_STARTED}{}", super::RESTART))?;
+        follow_up(tx, &record, delivery, text, now)?;
+    }
+    Ok(())
+}
+
+/// Notes what became of an approval that was taken for a run.
+pub(super) fn outcome(tx: &Transaction<'_>, id: &str, outcome: &str) -> rusqlite::Result<()> {
+    let Some(record) = find(tx, id)? else { return Ok(()) };
+    let record = Record { outcome: Some(outcome.to_owned()), ..record };
+    tx.execute(
+        "UPDATE approvals SET record_json = ?2, consumed_by = CASE consumed_by WHEN 'exec' THEN 'exec:told' \
+         ELSE consumed_by END WHERE id = ?1",
+        (id, json(&record)),
+    )?;
+    Ok(())
+}
+
+/// Where messages about a question go: as the last event about it says.
+fn delivery(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<Delivery> {
+    let context: Option<String> = tx
+        .query_row(
+            "SELECT context_json FROM events WHERE context_key = ?1 ORDER BY seq DESC LIMIT 1",
+            [key(id)],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let context = context.and_then(|text| serde_json::from_str::<EventContext>(&text).ok());
+    Ok(context.unwrap_or_default().delivery)
+}
+
+/// Ends the wait of the conversation that asked (9.53). Subagents, schedules and programs wait for nothing.
+fn follow_up(
+    tx: &Transaction<'_>,
+    record: &Record,
+    delivery: Delivery,
+    text: String,
+    now: u64,
+) -> rusqlite::Result<()> {
+    let Some(session) = &record.session_key else { return Ok(()) };
+    let elsewhere = [":subagent:", ":cron:"].iter().any(|part| session.contains(part));
+    if record.external || record.unattended || elsewhere {
+        return Ok(());
+    }
+    let context = EventContext { key: record.id.clone(), delivery, wake: false };
+    let event = NewEvent { session_key: session.clone(), kind: EventKind::FollowUp, text, context };
+    insert_once(tx, &event, now)
 }
 
 /// One question by its exact id.
@@ -143,12 +234,7 @@ fn key(id: &str) -> String {
 }
 
 /// An event about a question. Never wakes: a surface looks, a conversation is told of the run.
-pub(super) fn event(
-    record: &Record,
-    kind: EventKind,
-    delivery: &crate::process::record::Delivery,
-    text: String,
-) -> NewEvent {
+pub(super) fn event(record: &Record, kind: EventKind, delivery: &Delivery, text: String) -> NewEvent {
     let session_key = record.session_key.clone().unwrap_or_else(|| format!("agent:{}:main", record.agent_id));
     let context = EventContext { key: key(&record.id), delivery: delivery.clone(), wake: false };
     NewEvent { session_key, kind, text, context }

@@ -61,10 +61,14 @@ impl Desk {
         let terms = grant.as_ref().map(|grant| grant.terms.clone());
         let event = rows::event(&record, EventKind::ApprovalResolved, &live.question.delivery, said(&record));
         let stored = record.clone();
+        let delivery = live.question.delivery.clone();
         let done = self.store().run("end a question in", move |tx| {
             let ended = rows::end(tx, &stored, Some(&event))?;
             if let Some(grant) = grant.as_ref().filter(|_| ended) {
                 grants::add(tx, grant)?;
+            }
+            if ended && stored.reason.as_deref() == Some(super::RESTART) {
+                rows::restarted(tx, &stored, delivery, now)?;
             }
             Ok(ended)
         });

@@ -1,7 +1,7 @@
 //! Texts of a question as surfaces show them. Pure.
 
 use super::{DeskError, Question};
-use crate::approvals::display::{self, CommandSpan, MAX_OUT, show, visible};
+use crate::approvals::display::{self, CommandSpan, show, visible};
 use crate::approvals::document::Entry;
 
 /// A command, complete, or a refusal. `redact`: the surface is not the operator's own terminal.
@@ -20,10 +20,7 @@ pub(super) fn spans(question: &Question, redact: bool) -> Option<Vec<CommandSpan
 
 /// The words of a command. Together they are no longer than the command may be.
 pub(super) fn words(argv: &[String], redact: bool) -> Result<Vec<String>, DeskError> {
-    let shown = argv.iter().map(|word| show(word, redact).map(|shown| shown.text));
-    let shown = shown.collect::<Result<Vec<String>, _>>().map_err(|_| DeskError::Display)?;
-    let long = shown.iter().map(|word| word.chars().count()).sum::<usize>() > MAX_OUT;
-    if long { Err(DeskError::Display) } else { Ok(shown) }
+    display::show_words(argv, redact).map_err(|_| DeskError::Display)
 }
 
 /// What "always" would write, a line for each.

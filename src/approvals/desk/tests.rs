@@ -239,6 +239,52 @@ async fn a_restart_ends_what_waited() {
     assert_eq!(code(room.restarted().desk.redeem(&ticket.id, "run")), "CRL-DESK-014");
 }
 
+/// Whoever waits in a conversation is told that nothing will come of a question, and of an approval that a crash swallowed.
+#[tokio::test]
+async fn a_restart_is_told_to_the_conversation() {
+    let told = |room: &Room| {
+        let events = room.events().into_iter();
+        events.filter(|(kind, _)| *kind == EventKind::FollowUp).map(|(_, text)| text).collect::<Vec<_>>()
+    };
+    let room = room();
+    let waits = room.desk.ask(&question("ls")).unwrap();
+    let taken = room.desk.ask(&question("pwd")).unwrap();
+    let noted = room.desk.ask(&question("id")).unwrap();
+    room.desk.ask(&Question { external: true, ..question("a program's") }).unwrap();
+    for id in [&taken.id, &noted.id] {
+        room.desk.answer(id, Decision::AllowOnce, None, &person()).unwrap();
+        room.desk.redeem(id, "exec").unwrap();
+    }
+    room.desk.outcome(&noted.id, None);
+    assert_eq!(room.desk.find(&noted.id).unwrap().outcome.as_deref(), Some("started"));
+    let room = room.restarted();
+    let wanted = [
+        format!("Exec denied (gateway id={}, gateway-restart): ls", waits.id),
+        format!("Approval {} was approved, and was not started: creel was restarted. pwd", taken.id),
+    ];
+    assert_eq!(told(&room), wanted);
+    let found = room.desk.find(&taken.id).unwrap();
+    assert_eq!(found.outcome.as_deref(), Some("not-started: gateway-restart"));
+    let room = room.restarted();
+    assert_eq!(told(&room), wanted, "once");
+    // The same where the keeper is stopped.
+    let ticket = room.desk.ask(&question("df")).unwrap();
+    room.desk.cancel(&ticket.id, "gateway-restart");
+    assert!(told(&room)[2].contains(&ticket.id));
+}
+
+#[test]
+fn what_joins_a_question_is_the_same_and_bounded() {
+    let Room { desk, .. } = &room();
+    let first = desk.ask(&question("ls")).unwrap();
+    let fewer = Question { offered: vec![Decision::AllowOnce], ..question("ls") };
+    assert_ne!(desk.ask(&fewer).unwrap().id, first.id, "it can be decided in other ways");
+    for _ in 1..32 {
+        assert_eq!(desk.ask(&question("ls")).unwrap().id, first.id);
+    }
+    assert_eq!(code(desk.ask(&question("ls"))), "CRL-DESK-021");
+}
+
 #[tokio::test]
 async fn nobody_waits_for_who_cannot_be_reached() {
     let Room { desk, .. } = &room();

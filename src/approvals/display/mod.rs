@@ -4,10 +4,12 @@
 //! | file | concern |
 //! |---|---|
 //! | `escape` | characters that are not seen, or seen as something else |
+//! | `kinds` | what programs do with their words |
 //! | `secrets` | credentials in a text, and what may never be hidden |
 //! | `summary` | what of a command is worth a second look |
 
 mod escape;
+mod kinds;
 mod secrets;
 mod summary;
 
@@ -63,9 +65,27 @@ pub fn show(command: &str, redact: bool) -> Result<Shown, TooLong> {
     Ok(Shown { text, verbatim, redacted: !hidden.is_empty() })
 }
 
+/// A command for logs and lists: secrets redacted; where it is too long to be shown, that is said instead.
+pub fn noted(command: &str) -> String {
+    show(command, true).map_or_else(|_| "(too long to be shown)".to_owned(), |shown| shown.text)
+}
+
 /// Prose on one line, what looks like a secret hidden: for text in which nothing runs, such as a conversation.
 pub fn prose(text: &str) -> String {
     assemble(text, &secrets::find_in_prose(text))
+}
+
+/// Words of one command, each on one line; of them is hidden what of the command is. `redact` as in [`show`].
+pub fn show_words(argv: &[String], redact: bool) -> Result<Vec<String>, TooLong> {
+    let mut total = 0_usize;
+    let mut shown = Vec::with_capacity(argv.len());
+    for (word, hidden) in argv.iter().zip(secrets::find_in_words(argv, redact)) {
+        let text = assemble(word, &hidden);
+        total = total.saturating_add(text.chars().count());
+        shown.push(text);
+    }
+    let given = argv.iter().map(|word| word.chars().count()).sum::<usize>();
+    if total > MAX_OUT || given > MAX_IN { Err(TooLong) } else { Ok(shown) }
 }
 
 fn assemble(command: &str, hidden: &[Range<usize>]) -> String {

@@ -1,6 +1,7 @@
-//! Credentials in a command. A person decides about what is shown, so what runs must never be hidden with them: hidden is
-//! only the value behind the name of a credential in one word, or the word behind an option for one, as far as the text is
-//! understood and that word is no program; and, anywhere but in a command word, what has the shape of a known token.
+//! Credentials in a command. A person decides about what is shown, so what runs must never be hidden with them: hidden are
+//! only words of a program that runs none of its words, as far as the text is understood, and of these only what is made of
+//! the characters of credentials and stands behind the name of one, in a header that an HTTP client is given, or has the
+//! shape of a known token. Everything else is shown.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,6 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use sha2::{Digest as _, Sha256};
 
+use super::kinds::{Client, Kind};
 use crate::shell::analyse::{Runs, analyse};
 use crate::shell::parse::{self, Simple, Span, Word};
 use crate::shell::words;
@@ -37,15 +39,18 @@ const SHAPES: &[&str] = &[
     r"\bglsa_[A-Za-z0-9]{16,}",
     r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",
     r"\b[0-9]{8,10}:[A-Za-z0-9_-]{30,}",
-    // Addresses with a password, or with a token in the place of a name.
+];
+
+/// Addresses with a password, or with a token in the place of a name.
+const ADDRESSES: &[&str] = &[
     r#"[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@'"`$\\;|&<>()]*:([^/\s@'"`$\\;|&<>()]+)@"#,
     r#"[A-Za-z][A-Za-z0-9+.-]*://([^/\s:@'"`$\\;|&<>()]{20,})@"#,
 ];
 
-/// A header in one word: its last group is hidden.
-const HEADER: &str = r"(?is)^(?:proxy-)?(?:authorization|cookie|set-cookie|private-token|[a-z0-9-]*(?:api-?key|token|secret|password)[a-z0-9-]*)[ \t]*:[ \t]*(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]+)?(\S.*)$";
-/// The same where the text is not understood: no blank in what is hidden, and it does not look like a name.
-const LOOSE_HEADER: &str = r"(?i)authorization:[ ]*(?:bearer|basic|token)[ ]+([A-Za-z0-9_.~+/=-]{16,})";
+/// A header of HTTP: its last group is hidden, which is one word of [`alphabet`].
+const HEADER: &str = r"(?i)^(?:proxy-)?(?:authorization|private-token|[a-z0-9-]*(?:api-?key|token|secret|password)[a-z0-9-]*)[ \t]*:[ \t]*(?:(?:bearer|basic|token|negotiate|apikey)[ \t]+)?([A-Za-z0-9_.~+/=:%@,-]+)$";
+/// A header with cookies.
+const COOKIES: &str = r"(?i)^(?:set-)?cookie[ \t]*:[ \t]*(\S.*)$";
 
 /// In prose, where nothing runs: the value behind a credential's name, whatever stands in it.
 const PROSE: &[&str] = &[
@@ -56,8 +61,9 @@ const PROSE: &[&str] = &[
 
 struct Looks {
     shapes: Vec<Regex>,
+    addresses: Vec<Regex>,
     header: Regex,
-    loose: Regex,
+    cookies: Regex,
     prose: Vec<Regex>,
 }
 
@@ -65,33 +71,67 @@ static LOOKS: LazyLock<Option<Looks>> = LazyLock::new(|| {
     let all = |list: &[&str]| list.iter().map(|text| Regex::new(text)).collect::<Result<Vec<_>, _>>().ok();
     Some(Looks {
         shapes: all(SHAPES)?,
+        addresses: all(ADDRESSES)?,
         header: Regex::new(HEADER).ok()?,
-        loose: Regex::new(LOOSE_HEADER).ok()?,
+        cookies: Regex::new(COOKIES).ok()?,
         prose: all(PROSE)?,
     })
 });
 
-/// What is hidden of a text: pieces in bytes, sorted, without overlap.
+/// Characters of which credentials are made, and no code that does anything: no blank, no quote, no sign of a shell.
+fn alphabet(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-.~+/=:%@,#".contains(c)
+}
+
+/// What is hidden of a text: pieces in bytes, sorted, without overlap, each of nothing but [`alphabet`].
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let Some(looks) = &*LOOKS else { return Vec::new() };
     let mut found =
-        Found { looks, whole: text, made: made(text, 0), commands: Vec::new(), hidden: Vec::new() };
+        Found { looks, whole: text, made: made(text, 0), feeds: feeds(text, 0), hidden: Vec::new() };
     if !found.text(text, 0, 0) {
-        for captures in looks.loose.captures_iter(text) {
-            found.hidden.extend(captures.get(1).map(|value| value.range()));
-        }
+        // Where nothing is known of what runs, only what cannot be a program.
+        found.all(&looks.addresses, text, 0);
     }
-    found.shapes(&looks.shapes, text);
-    found.sorted(text)
+    let bounded =
+        |range: &Range<usize>| text.get(range.clone()).is_some_and(|secret| secret.chars().all(alphabet));
+    found.hidden.retain(bounded);
+    found.sorted()
+}
+
+/// What is hidden of each of the words of a command: the same as of the command, because a word alone does not tell that
+/// the one in front of it asks for a credential.
+pub(super) fn find_in_words(argv: &[String], redact: bool) -> Vec<Vec<Range<usize>>> {
+    let mut of_words = vec![Vec::new(); argv.len()];
+    if !redact {
+        return of_words;
+    }
+    let line = crate::shell::quote::line(argv);
+    let found = find(&line);
+    let mut start = 0;
+    for (word, hidden) in argv.iter().zip(&mut of_words) {
+        let end = start + crate::shell::quote::line(std::slice::from_ref(word)).len();
+        // From behind, so that each piece is found in front of the one that follows.
+        let mut rest = word.as_str();
+        for range in found.iter().rev().filter(|range| range.start >= start && range.end <= end) {
+            let Some(at) = line.get(range.clone()).and_then(|secret| rest.rfind(secret)) else { continue };
+            hidden.push(at..at + range.len());
+            rest = rest.get(..at).unwrap_or_default();
+        }
+        hidden.reverse();
+        start = end + 1;
+    }
+    of_words
 }
 
 /// What is hidden of prose: more than of a command, because nothing in it runs.
 pub(super) fn find_in_prose(text: &str) -> Vec<Range<usize>> {
     let Some(looks) = &*LOOKS else { return std::iter::once(0..text.len()).collect() };
-    let mut found = Found { looks, whole: text, made: false, commands: Vec::new(), hidden: Vec::new() };
-    found.shapes(&looks.shapes, text);
-    found.shapes(&looks.prose, text);
-    found.sorted(text)
+    let mut found = Found { looks, whole: text, made: false, feeds: false, hidden: Vec::new() };
+    for shapes in [&looks.shapes, &looks.addresses, &looks.prose] {
+        found.all(shapes, text, 0);
+    }
+    found.hidden.retain(|range| text.get(range.clone()).is_some_and(|secret| !secret.chars().any(deceives)));
+    found.sorted()
 }
 
 /// The first digits of the digest of what is hidden.
@@ -107,12 +147,27 @@ fn made(text: &str, depth: usize) -> bool {
     script.each_simple(&mut |simple| {
         let Some((first, arguments)) = simple.words.split_first() else { return };
         let literal = |word: &Word| word.text().is_some();
-        let runs_words = first.text().is_some_and(|name| {
-            words::launches(name) || matches!(name, "eval" | "source" | "." | "trap" | "alias")
-        });
+        let runs_words =
+            first.text().is_some_and(|name| words::launches(name) || Kind::of(name) == Kind::Runs);
         found |= !literal(first) || runs_words && !arguments.iter().all(literal);
         if let Some(span) = words::payload(text, simple).filter(|_| depth < MAX_DEPTH) {
             found |= text.get(span.start..span.end).is_none_or(|inner| made(inner, depth + 1));
+        }
+    });
+    found
+}
+
+/// Whether something in a text runs what is passed to it by a file, a pipe or a variable.
+fn feeds(text: &str, depth: usize) -> bool {
+    let Ok(script) = parse::parse(text) else { return true };
+    let runs = Effective::of(text);
+    let mut found = false;
+    script.each_simple(&mut |simple| {
+        if let Some(span) = words::payload(text, simple).filter(|_| depth < MAX_DEPTH) {
+            found |= text.get(span.start..span.end).is_none_or(|inner| feeds(inner, depth + 1));
+        } else if !simple.words.is_empty() {
+            let kind = runs.program(simple).map(|(program, _)| Kind::of(program));
+            found |= !matches!(kind, Some(Kind::Plain | Kind::Prints));
         }
     });
     found
@@ -124,16 +179,16 @@ struct Found<'l> {
     whole: &'l str,
     /// Some of what runs is made of variables.
     made: bool,
-    /// Words that run: nothing of them is hidden.
-    commands: Vec<Range<usize>>,
+    /// Something runs what it is passed.
+    feeds: bool,
     hidden: Vec<Range<usize>>,
 }
 
 impl Found<'_> {
-    fn shapes(&mut self, shapes: &[Regex], text: &str) {
+    fn all(&mut self, shapes: &[Regex], text: &str, offset: usize) {
         for captures in shapes.iter().flat_map(|shape| shape.captures_iter(text)) {
             let value = captures.get(1).or_else(|| captures.get(0)).map(|value| value.range());
-            self.hidden.extend(value);
+            self.hidden.extend(value.map(|value| value.start + offset..value.end + offset));
         }
     }
 
@@ -146,67 +201,157 @@ impl Found<'_> {
     }
 
     fn simple(&mut self, text: &str, offset: usize, depth: usize, simple: &Simple, runs: &Effective) {
-        let add = |this: &mut Self, span: Span| this.hidden.push(span.start + offset..span.end + offset);
         for assignment in &simple.assignments {
-            let value = assignment.value.text().unwrap_or_default();
-            if credential(&assignment.name) && secret(value) && !self.used(&assignment.name, value) {
-                add(self, assignment.value.span);
+            let Some(value) = assignment.value.text() else { continue };
+            if self.used(&assignment.name, value) {
+                continue;
             }
+            if credential(&assignment.name) && secret(value) {
+                self.piece(text, offset, &assignment.value, value);
+            }
+            self.shapes(text, offset, &assignment.value);
         }
-        let Some((first, arguments)) = simple.words.split_first() else { return };
-        self.commands.push(first.span.start + offset..first.span.end + offset);
-        let program = first.text().unwrap_or_default();
+        let payload = words::payload(text, simple).filter(|_| depth < MAX_DEPTH);
+        if let Some((span, inner)) = payload.and_then(|span| Some((span, text.get(span.start..span.end)?))) {
+            self.text(inner, offset + span.start, depth + 1);
+            return;
+        }
+        let Some((program, arguments)) = runs.program(simple) else { return };
+        let arguments = before_operands(arguments);
+        match Kind::of(program) {
+            Kind::Plain => self.plain(text, offset, program, arguments),
+            Kind::Prints if !self.feeds && simple.redirects.is_empty() => {
+                self.plain(text, offset, program, arguments);
+            }
+            Kind::Carries => self.environment(text, offset, arguments),
+            Kind::Text => self.addresses(text, offset, arguments),
+            Kind::Prints | Kind::Runs => {}
+        }
+    }
+
+    /// Arguments of a program that runs none of them.
+    fn plain(&mut self, text: &str, offset: usize, program: &str, arguments: &[Word]) {
+        let client = Client::of(program);
         let mut before = "";
         for word in arguments {
             let Some(value) = word.text() else {
                 before = "";
                 continue;
             };
-            if let Some(secret) = self.within(program, value) {
-                add(self, piece(text, word, secret));
-            } else if secret(value) && asks(program, before) && runs.argument(simple, program, word.span) {
-                add(self, word.span);
+            if let Some(header) = client.and_then(|client| client.header(before, value)) {
+                self.header(text, offset, word, header);
+            } else if let Some(cookies) = client.and_then(|client| client.cookies(before, value)) {
+                self.cookies(text, offset, word, cookies);
+            } else if let Some(secret) = self.named(value) {
+                self.piece(text, offset, word, secret);
+            } else if secret(value) && asks(program, before) {
+                self.piece(text, offset, word, value);
+            }
+            if !self.made {
+                self.shapes(text, offset, word);
             }
             before = value;
         }
-        let payload = words::payload(text, simple).filter(|_| depth < MAX_DEPTH);
-        if let Some((span, inner)) = payload.and_then(|span| Some((span, text.get(span.start..span.end)?))) {
-            self.text(inner, offset + span.start, depth + 1);
+    }
+
+    /// What a carrier sets for what it runs: `-e NAME=value`, in front of anything that runs text.
+    fn environment(&mut self, text: &str, offset: usize, arguments: &[Word]) {
+        let mut before = "";
+        for word in arguments {
+            let value = word.text().unwrap_or_default();
+            if !matches!(Kind::of(value), Kind::Plain) {
+                return;
+            }
+            let set =
+                if matches!(before, "-e" | "--env") { Some(value) } else { value.strip_prefix("--env=") };
+            if let Some(secret) = set.and_then(|set| self.named(set)) {
+                self.piece(text, offset, word, secret);
+            }
+            before = value;
         }
     }
 
-    /// The credential in one word: of a header, or behind the name of an option or of a variable.
-    fn within<'v>(&self, program: &str, value: &'v str) -> Option<&'v str> {
-        if let Some(found) = self.looks.header.captures(value).and_then(|captures| captures.get(1)) {
-            return Some(found.as_str()).filter(|value| !value.starts_with('@'));
+    /// Passwords in addresses that are words of their own, and no value of an option that may be code.
+    fn addresses(&mut self, text: &str, offset: usize, arguments: &[Word]) {
+        let mut before = "";
+        for word in arguments {
+            let value = word.text().unwrap_or_default();
+            if !before.starts_with('-') && !value.starts_with('-') && value.chars().all(alphabet) {
+                let raw = text.get(word.span.start..word.span.end).unwrap_or_default();
+                let looks = self.looks;
+                self.all(&looks.addresses, raw, offset + word.span.start);
+            }
+            before = value;
         }
+    }
+
+    /// Tokens of known shapes, and passwords in addresses, in a word that holds nothing that runs.
+    fn shapes(&mut self, text: &str, offset: usize, word: &Word) {
+        if word.text().is_some() {
+            let raw = text.get(word.span.start..word.span.end).unwrap_or_default();
+            let looks = self.looks;
+            self.all(&looks.shapes, raw, offset + word.span.start);
+            self.all(&looks.addresses, raw, offset + word.span.start);
+        }
+    }
+
+    fn header(&mut self, text: &str, offset: usize, word: &Word, header: &str) {
+        let looks = self.looks;
+        if let Some(value) = looks.header.captures(header).and_then(|captures| captures.get(1)) {
+            if !value.as_str().starts_with('@') {
+                self.piece(text, offset, word, value.as_str());
+            }
+        } else if let Some(value) = looks.cookies.captures(header).and_then(|captures| captures.get(1)) {
+            self.cookies(text, offset, word, value.as_str());
+        }
+    }
+
+    /// Cookies, each as a piece of its own.
+    fn cookies(&mut self, text: &str, offset: usize, word: &Word, cookies: &str) {
+        let one = |cookie: &str| cookie.contains('=') && cookie.chars().all(alphabet);
+        if !cookies.split("; ").all(one) || cookies.starts_with('@') {
+            return;
+        }
+        if let Some(span) = place(text, word, cookies) {
+            let mut at = span.start + offset;
+            for cookie in cookies.split("; ") {
+                self.hidden.push(at..at + cookie.len());
+                at += cookie.len() + 2;
+            }
+        }
+    }
+
+    fn piece(&mut self, text: &str, offset: usize, word: &Word, secret: &str) {
+        if let Some(span) = place(text, word, secret) {
+            self.hidden.push(span.start + offset..span.end + offset);
+        }
+    }
+
+    /// The credential behind the name of an option or of a variable.
+    fn named<'v>(&self, value: &'v str) -> Option<&'v str> {
         let (name, rest) = value.split_once('=')?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let named = !name.is_empty() && name.chars().all(plain) && credential(name);
-        let shown = if name.starts_with('-') { words::launches(program) } else { self.used(name, rest) };
+        let shown = !name.starts_with('-') && self.used(name, rest);
         (named && secret(rest) && !shown).then_some(rest)
     }
 
     /// Whether a variable is taken again, so that its value may be what runs. Where nothing that runs is made of variables,
     /// a value that does not look like the name of a program is none.
     fn used(&self, name: &str, value: &str) -> bool {
-        let taken = self.whole.match_indices('$').any(|(at, _)| {
-            let rest = self.whole.get(at + 1..).unwrap_or_default();
+        if self.feeds && self.whole.matches(name).count() > 1 {
+            return true;
+        }
+        let taken = self.whole.split('$').skip(1).any(|rest| {
             rest.strip_prefix('{').unwrap_or(rest).trim_start_matches(['!', '#']).starts_with(name)
         });
         let odd = value.len() >= 16 && value.bytes().any(|byte| byte.is_ascii_digit());
         taken && (self.made || !odd)
     }
 
-    /// Without what runs, and what only a look at the text itself tells apart from something else.
-    fn sorted(mut self, text: &str) -> Vec<Range<usize>> {
-        let meets = |one: &Range<usize>, other: &Range<usize>| one.start < other.end && other.start < one.end;
-        let commands = std::mem::take(&mut self.commands);
-        let fits = |range: &Range<usize>| {
-            let plain = text.get(range.clone()).is_some_and(|secret| !secret.chars().any(deceives));
-            plain && !range.is_empty() && !commands.iter().any(|command| meets(range, command))
-        };
-        self.hidden.retain(fits);
+    /// In order, and what overlaps as one.
+    fn sorted(mut self) -> Vec<Range<usize>> {
+        self.hidden.retain(|range| !range.is_empty());
         self.hidden.sort_unstable_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<usize>> = Vec::new();
         for range in self.hidden {
@@ -217,6 +362,12 @@ impl Found<'_> {
         }
         merged
     }
+}
+
+/// What stands in front of `--`: behind it stand words that something else may run.
+fn before_operands(arguments: &[Word]) -> &[Word] {
+    let end = arguments.iter().position(|word| word.text() == Some("--"));
+    arguments.get(..end.unwrap_or(arguments.len())).unwrap_or_default()
 }
 
 /// What commands of a text really run, behind wrappers.
@@ -235,13 +386,18 @@ impl Effective {
         Self(groups.into_iter().flat_map(|group| group.candidates).map(one).collect())
     }
 
-    /// Whether a word is an argument, and neither a program nor in front of one.
-    fn argument(&self, simple: &Simple, program: &str, word: Span) -> bool {
-        if !words::launches(program) {
-            return true;
+    /// The program that really runs, with its arguments; `None` where that cannot be said.
+    fn program<'s>(&self, simple: &'s Simple) -> Option<(&'s str, &'s [Word])> {
+        let (first, arguments) = simple.words.split_first()?;
+        let name = first.text()?;
+        if !words::launches(name) {
+            return Some((name, arguments));
         }
-        let known = self.0.iter().find(|(start, _)| *start == simple.span.start);
-        known.and_then(|(_, program)| *program).is_some_and(|program| program < word.start)
+        let (_, program) = self.0.iter().find(|(start, _)| *start == simple.span.start)?;
+        let start = (*program)?;
+        let at = simple.words.iter().position(|word| word.span.start == start)?;
+        let (first, arguments) = simple.words.get(at..)?.split_first()?;
+        first.text().filter(|name| !words::launches(name)).map(|name| (name, arguments))
     }
 }
 
@@ -249,7 +405,7 @@ impl Effective {
 fn asks(program: &str, option: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
     match (name, option) {
-        ("curl", "-u" | "--user" | "-U" | "--proxy-user" | "-b" | "--cookie") | ("sshpass", "-p") => true,
+        ("curl", "-u" | "--user" | "-U" | "--proxy-user") => true,
         _ => option.starts_with("--") && !option.contains('=') && credential(option),
     }
 }
@@ -262,8 +418,31 @@ const ENDS: &[&str] =
 /// Names that are theirs as a whole.
 const WHOLE: &[&str] = &["pass", "pwd", "pgpassword", "mysql_pwd", "auth", "key"];
 /// What stands behind a name that is not the credential itself.
-const NONE: &[&str] =
-    &["file", "path", "dir", "stdin", "env", "name", "type", "url", "command", "cmd", "program", "helper"];
+const NONE: &[&str] = &[
+    "file",
+    "path",
+    "dir",
+    "stdin",
+    "env",
+    "name",
+    "type",
+    "url",
+    "command",
+    "cmd",
+    "program",
+    "helper",
+    "process",
+    "exec",
+    "script",
+    "hook",
+    "shell",
+    "run",
+    "executable",
+    "bin",
+    "handler",
+    "plugin",
+    "provider",
+];
 
 /// Whether this is the name of a credential: of a variable or of an option.
 fn credential(name: &str) -> bool {
@@ -290,11 +469,9 @@ fn secret(value: &str) -> bool {
     !(word || counted || elsewhere)
 }
 
-/// Where `secret` stands in a word as written; the whole word where that cannot be said.
-fn piece(text: &str, word: &Word, secret: &str) -> Span {
-    let raw = text.get(word.span.start..word.span.end).unwrap_or_default();
-    match raw.rfind(secret) {
-        Some(at) => Span { start: word.span.start + at, end: word.span.start + at + secret.len() },
-        None => word.span,
-    }
+/// Where `secret` stands in a word as written; `None` where it is written otherwise: then it is shown.
+fn place(text: &str, word: &Word, secret: &str) -> Option<Span> {
+    let raw = text.get(word.span.start..word.span.end)?;
+    let at = word.span.start + raw.rfind(secret)?;
+    Some(Span { start: at, end: at + secret.len() })
 }

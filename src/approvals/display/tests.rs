@@ -79,13 +79,16 @@ fn secrets_are_hidden_where_others_read() {
     for (command, wanted) in [
         ("curl -H 'Authorization: Bearer abc123'  https://x", "curl -H 'Authorization: Bearer *'  https://x"),
         ("curl -H \"authorization: abc123\" x", "curl -H \"authorization: *\" x"),
-        ("curl -H 'X-Api-Key: k3y' -b 'a=b' x", "curl -H 'X-Api-Key: *' -b * x"),
+        ("curl -H 'X-Api-Key: k3y' -b 'a=b' x", "curl -H 'X-Api-Key: *' -b '*' x"),
         ("curl -u me:pa55 https://x", "curl -u * https://x"),
         ("mysql --password=hunter2 db", "mysql --password=* db"),
-        ("mysql --password='hunter 2' db", "mysql --password='*' db"),
-        ("vault login --token 'a b;c'", "vault login --token *"),
+        ("mysql --password='hunter2' db", "mysql --password='*' db"),
+        ("vault login --token abc", "vault login --token *"),
         ("DB_PASSWORD=hunter2 make", "DB_PASSWORD=* make"),
-        ("export API_TOKEN='x y'", "export API_TOKEN='*'"),
+        ("export API_TOKEN='xy'", "export API_TOKEN='*'"),
+        ("curl -b 'a=b; c=d' -H 'Cookie: e=f' x", "curl -b '*; *' -H 'Cookie: *' x"),
+        ("wget --header='Authorization: Basic YTpi' x", "wget --header='Authorization: Basic *' x"),
+        ("xh x Authorization:abc", "xh x Authorization:*"),
         ("docker run -e AWS_SECRET_ACCESS_KEY=abcd/efgh x", "docker run -e AWS_SECRET_ACCESS_KEY=* x"),
         ("git clone https://me:pa55@example.org/x", "git clone https://me:*@example.org/x"),
         ("echo ghp_0123456789abcdefghij | gh auth login", "echo * | gh auth login"),
@@ -96,7 +99,7 @@ fn secrets_are_hidden_where_others_read() {
             "export A_TOKEN=*; curl -H \"Authorization: Bearer $A_TOKEN\" x",
         ),
         ("curl --token s3cret x > out", "curl --token * x > out"),
-        ("a $[1] 'Authorization: Bearer abcdefghijklmnopq'", "a $[1] 'Authorization: Bearer *'"),
+        ("a $[1] https://me:pa55@example.org", "a $[1] https://me:*@example.org"),
     ] {
         assert_eq!(remote(command), wanted, "{command}");
         assert_eq!(local(command), command, "a local surface reveals");
@@ -142,6 +145,30 @@ fn the_digest_tells_secrets_apart() {
     assert_ne!(shown("hunter2"), shown("hunter3"));
 }
 
+/// Commands whose code looks like a credential.
+const CODE: &[&str] = &[
+    "git -c 'alias.token=!touch /tmp/p1' token",
+    "git -c alias.token=reboot token",
+    "python3 -c 'token: 1; import os'",
+    "python3 -c hf_abcdefghijklmnopqrst",
+    "perl -e 'token: unlink'",
+    "node -e 'token: 1'",
+    "ssh h 'x-token: ; rm -rf ~'",
+    "ssh h hf_abcdefghijklmnopqrst",
+    "kubectl exec p -- sh --token 'rm x'",
+    "kubectl exec p -- env TOKEN=a rm",
+    "docker run -e x sh --token reboot",
+    "make TOKEN='x$(shell id)'",
+    "make TOKEN=reboot",
+    "x 'token: ; rm -rf ~'",
+    "bash hf_abcdefghijklmnopqrst",
+    "sudo hf_abcdefghijklmnopqrst",
+    "echo hf_abcdefghijklmnopqrst | sh",
+    "set -- hf_abcdefghijklmnopqrst; $1",
+    "echo \"$(hf_abcdefghijklmnopqrst x)\"",
+    "TOKEN=reboot python3 -c 'run(\"TOKEN\")'",
+];
+
 /// What runs is never hidden with a secret.
 #[test]
 fn what_runs_is_always_shown() {
@@ -166,10 +193,95 @@ fn what_runs_is_always_shown() {
     ] {
         assert_eq!(remote(command), command);
     }
-    // One word, and the program is the next.
-    assert_eq!(remote("sudo -p \"Authorization: \"sh x.sh"), "sudo -p \"Authorization: \"* x.sh");
     assert_eq!(remote("x --token a; rm -rf y"), "x --token *; rm -rf y");
     assert_eq!(remote("x --token 'a\u{200b}\nrm'"), r"x --token 'a\u{200B}\u{A}rm'");
+    // Texts, aliases and settings that run.
+    for command in CODE {
+        assert_eq!(remote(command), *command);
+    }
+}
+
+/// What is hidden is made of the characters of credentials, wherever it stands.
+#[test]
+fn what_is_hidden_cannot_be_code() {
+    let programs = [
+        "x",
+        "curl",
+        "git",
+        "python3",
+        "ssh h",
+        "docker run",
+        "make",
+        "sudo -p",
+        "echo",
+        "xh",
+        "kubectl exec p",
+    ];
+    let options = ["-c", "-e", "-H", "--token", "--", "-b", "-u", "TOKEN=a", "--env", ""];
+    let names = [
+        "token: ",
+        "alias.token=",
+        "TOKEN=",
+        "--token=",
+        "Authorization: Bearer ",
+        "Cookie: ",
+        "https://a:",
+        "ghp_0123456789abcdefghij",
+        "",
+    ];
+    let codes = [
+        "abc; rm x",
+        "!touch x",
+        "a$(id)",
+        "a`id`",
+        "a b",
+        "a|b",
+        "a&b",
+        "a>b",
+        "{a}",
+        "a\nb",
+        "abc",
+        "a;b@c",
+        "a=b; rm -rf x",
+    ];
+    for program in programs {
+        for option in options {
+            for name in names {
+                for code in codes {
+                    let command = format!("{program} {option} '{name}{code}' x");
+                    for range in secrets::find(&command) {
+                        let hidden = &command[range];
+                        let bounded = |c: char| c.is_ascii_alphanumeric() || "_-.~+/=:%@,#".contains(c);
+                        assert!(hidden.chars().all(bounded), "{command}: {hidden}");
+                    }
+                    if matches!(program, "git" | "python3") && matches!(option, "-c" | "-e") || option == "--"
+                    {
+                        assert_eq!(show(&command, true).unwrap().text.contains(HIDDEN), false, "{command}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Words are hidden as the command is: one alone does not tell what the one in front of it asks for.
+#[test]
+fn words_hide_what_the_command_hides() {
+    for (argv, at) in [
+        (&["x", "--token", "hunter2"][..], 2),
+        (&["curl", "-u", "bob:pass", "x"], 2),
+        (&["curl", "-H", "Authorization: Bearer abc"], 2),
+        (&["mysql", "--password=hunter2"], 1),
+        (&["curl", "-b", "a=b; c=d"], 2),
+    ] {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let shown = show_words(&argv, true).unwrap();
+        for (index, (word, shown)) in argv.iter().zip(&shown).enumerate() {
+            assert_eq!(word == shown, index != at, "{shown}");
+        }
+        assert!(!shown[at].contains("hunter2") && !shown[at].contains("pass]") && shown[at].contains(HIDDEN));
+        assert_eq!(show_words(&argv, false).unwrap(), argv);
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod write;
 pub use error::{DocumentError, Problem};
 pub use held::{Found, Held, Standing, hold};
 pub use lookup::AgentRules;
+pub(crate) use read::unmarked;
 pub use types::{Agent, Coverage, Document, Entry, McpGrant, Rules, Socket, Source, Token};
 
 /// The largest document that is read, in bytes (spec `approvals.md` 1.25).

@@ -20,14 +20,19 @@ const ENTRY: &[&str] = &["argPattern", "source", "contentSha256"];
 /// How an entry that an approval wrote says so.
 pub(super) const ALWAYS: &str = "allow-always";
 
+/// A text without the byte order mark at its start.
+pub(crate) fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 impl Document {
-    /// Reads a document. `file` is named in messages only.
+    /// Reads a document. `file` is named in messages only. A byte order mark, which some editors write, says nothing.
     pub fn parse(text: &str, file: &Path) -> Result<Self, DocumentError> {
         let parser = |text: &str| {
             serde_json::from_str(text)
                 .map_err(|error| Position { line: error.line().max(1), column: error.column().max(1) })
         };
-        Self::parse_with(text, file, parser)
+        Self::parse_with(unmarked(text), file, parser)
     }
 
     /// Reads what a person hands in to become the document: JSON5, and whatever version it names is this one (spec
@@ -50,7 +55,7 @@ impl Document {
             }
             Ok(root)
         };
-        Self::parse_with(text.strip_prefix('\u{feff}').unwrap_or(text), file, parser)
+        Self::parse_with(unmarked(text), file, parser)
     }
 
     fn parse_with(

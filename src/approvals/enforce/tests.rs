@@ -25,6 +25,10 @@ impl Lookup for Everything {
         Some(dir?.join(operand))
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+
     fn home(&self) -> Option<&Path> {
         Some(Path::new("/h"))
     }

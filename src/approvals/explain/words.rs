@@ -109,6 +109,7 @@ pub fn reason(reason: Reason) -> String {
         Reason::Durable => "it was approved for good".to_owned(),
         Reason::SecurityDeny => "nothing runs on this host".to_owned(),
         Reason::Miss => "what is not covered needs a person".to_owned(),
+        Reason::Environment => "it is covered, and the call sets what no entry speaks of".to_owned(),
         Reason::AskAlways => "a person sees every command".to_owned(),
         Reason::InlineEval => "code in an argument needs a person".to_owned(),
         Reason::Unpinned => "it is covered, and cannot be run exactly as it was matched".to_owned(),
@@ -120,6 +121,7 @@ pub fn reason(reason: Reason) -> String {
 pub const fn layer(reason: Reason) -> &'static str {
     match reason {
         Reason::Full | Reason::Listed | Reason::Durable | Reason::SecurityDeny | Reason::Miss => "policy",
+        Reason::Environment => "environment",
         Reason::AskAlways => "ask",
         Reason::InlineEval => "inline-eval",
         Reason::Unpinned => "plan",

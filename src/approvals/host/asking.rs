@@ -1,6 +1,7 @@
 //! A question about a command, and what follows from its answer (spec `approvals.md` §9.1, §10).
 
 use super::eligible::eligible;
+use super::error::names;
 use super::{Cleared, Launch, Looked, Standing};
 use crate::approvals::host_permit::Ground;
 use crate::approvals::policy::answer::{allowed, state};
@@ -45,8 +46,12 @@ impl Asking {
         let assessed = looked.assessed;
         let facts = assessed.facts(looked.enforced.is_err());
         let patterns = matches!(looked.remembered, Remembered::Entries(entries) if !entries.is_empty());
-        let lasting =
-            patterns && facts.analysed && !facts.inline_eval && !facts.suppresses && !facts.unpinned;
+        let lasting = patterns
+            && facts.analysed
+            && !facts.inline_eval
+            && !facts.suppresses
+            && !facts.unpinned
+            && !facts.environment;
         let persistence = if lasting { Persistence::Patterns } else { Persistence::OneShot };
         let review = eligible(standing.policy, assessed);
         let mut asking = Self {
@@ -54,7 +59,7 @@ impl Asking {
             offered: allowed(Some(standing.policy.ask), Some(persistence)),
             warnings: Vec::new(),
             needs_answer: judged.needs_answer() || assessed.heredoc,
-            listed: facts.listed,
+            listed: facts.listed && !facts.environment,
             pinned: looked.enforced.is_ok(),
             always: standing.policy.ask == Ask::Always,
             fallback: standing.effective.ask_fallback.value,
@@ -81,6 +86,10 @@ impl Asking {
             self.warnings.push(
                 "Warning: this command changes which findings of the security audit are shown.".to_owned(),
             );
+        }
+        if !assessed.sets.is_empty() {
+            let names = names(&assessed.sets);
+            self.warnings.push(format!("Warning: the call sets {names}; no entry says anything about that."));
         }
         if let (true, Err(why)) = (assessed.satisfied, looked.enforced) {
             self.warnings.push(format!("Warning: it is listed, and cannot be run exactly as listed: {why}."));

@@ -9,6 +9,9 @@ use crate::shown;
 
 use super::{Looked, Standing};
 
+/// Variables that are named.
+const MOST_NAMED: usize = 16;
+
 /// Why a command does not run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostDenied {
@@ -70,11 +73,21 @@ fn missing(reason: Reason, assessed: &Assessed) -> Option<String> {
     if reason == Reason::Miss { missed::told(assessed) } else { None }
 }
 
+/// Names of variables, for people.
+pub(super) fn names(sets: &[String]) -> String {
+    let mut told = sets.iter().take(MOST_NAMED).map(|name| shown::one_line(name)).collect::<Vec<_>>();
+    if sets.len() > MOST_NAMED {
+        told.push(format!("{} more", sets.len() - MOST_NAMED));
+    }
+    told.join(", ")
+}
+
 impl HostDenied {
     /// Not listed where nobody is asked.
     pub(super) fn missed(reason: Reason, standing: &Standing<'_>, host: Target, looked: &Looked<'_>) -> Self {
         let why = match reason {
             Reason::InlineEval => Why::inline(host, standing),
+            Reason::Environment => Why::environment(&names(&looked.assessed.sets)),
             _ => Why::missed(host, standing, looked.assessed),
         };
         let missed = missing(reason, looked.assessed);
@@ -103,6 +116,7 @@ impl HostDenied {
         let why = match reason {
             Reason::InlineEval => Why::inline(host, standing),
             Reason::AskAlways => Why::ask(host, standing),
+            Reason::Environment => Why::environment(&names(&assessed.sets)),
             _ => Why::unasked(host, standing, assessed),
         };
         Self::Person { reason, missed: missing(reason, assessed), why }

@@ -39,6 +39,7 @@ struct Facts {
     inline: bool,
     unpinned: bool,
     suppresses: bool,
+    sets: bool,
     heredoc: bool,
     denied: bool,
     lasting: bool,
@@ -51,6 +52,7 @@ const LISTED: Facts = Facts {
     inline: false,
     unpinned: false,
     suppresses: false,
+    sets: false,
     heredoc: false,
     denied: false,
     lasting: true,
@@ -166,6 +168,7 @@ fn assessed(facts: Facts) -> Assessed {
         program: Some(program),
         script: None,
         dir: Some(PathBuf::from("/w")),
+        typed_dir: Some(PathBuf::from("/w")),
         by: if facts.listed { By::Entry(0) } else { By::Nothing(Gap::NoEntry) },
     };
     let text = if facts.unread { "ls > \"$x\"" } else { "ls" };
@@ -185,6 +188,7 @@ fn assessed(facts: Facts) -> Assessed {
             command: "ls".to_owned(),
         }),
         strict_inline: facts.inline,
+        sets: if facts.sets { vec!["LESS".to_owned()] } else { Vec::new() },
         satisfied: facts.listed && !facts.unread,
         durable: facts.durable,
     }
@@ -224,6 +228,16 @@ fn what_forces_a_question() {
     let (rule, fix) = case("{mode: 'allowlist'}", EMPTY, inline).told();
     assert_eq!(rule, "tools.exec.strictInlineEval");
     assert!(fix.contains("set tools.exec.strictInlineEval to false"), "{fix}");
+    let sets = Facts { sets: true, ..LISTED };
+    assert_eq!(word("{mode: 'ask'}", sets), "ask environment-miss");
+    assert_eq!(word("{mode: 'ask'}", Facts { durable: true, ..sets }), "ask environment-miss");
+    assert_eq!(word("{mode: 'allowlist'}", sets), "CRL-APPR-002");
+    assert_eq!(word("{mode: 'full'}", sets), "written tools.exec.mode");
+    let (rule, fix) = case("{mode: 'allowlist'}", EMPTY, sets).told();
+    assert!(rule.contains("variables") && fix.contains("leave LESS out"), "{rule} {fix}");
+    let asking = case("{mode: 'ask'}", EMPTY, sets).asking();
+    assert!(!asking.offered().contains(&Decision::AllowAlways) && !asking.listed());
+    assert!(asking.warnings().iter().any(|warning| warning.contains("LESS")), "{:?}", asking.warnings());
     let unpinned = Facts { unpinned: true, ..LISTED };
     assert_eq!(word("{mode: 'ask'}", unpinned), "ask execution-plan-miss");
     assert_eq!(word("{mode: 'allowlist'}", unpinned), "CRL-APPR-002");

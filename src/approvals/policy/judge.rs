@@ -13,12 +13,21 @@ pub struct Facts {
     pub listed: bool,
     /// Every part is covered by an approval for good.
     pub durable: bool,
+    /// The call sets variables about which no entry says anything.
+    pub environment: bool,
     /// It carries code in an argument, and `strictInlineEval` is on.
     pub inline_eval: bool,
     /// It is covered, and cannot be run exactly as it was matched.
     pub unpinned: bool,
     /// It changes which findings of the audit are suppressed.
     pub suppresses: bool,
+}
+
+impl Facts {
+    /// Whether entries, safe programs or an approval for good cover it, whatever the call sets.
+    const fn covered(self) -> bool {
+        self.durable || self.analysed && self.listed
+    }
 }
 
 /// Why a verdict.
@@ -34,6 +43,8 @@ pub enum Reason {
     SecurityDeny,
     /// It is not covered, or not understood.
     Miss,
+    /// It is covered, and the call sets variables about which no entry says anything.
+    Environment,
     /// A person sees every command.
     AskAlways,
     /// It carries code in an argument.
@@ -53,6 +64,7 @@ impl Reason {
             Self::Durable => "allow-always",
             Self::SecurityDeny => "security-deny",
             Self::Miss => "allowlist-miss",
+            Self::Environment => "environment-miss",
             Self::AskAlways => "ask-always",
             Self::InlineEval => "inline-eval",
             Self::Unpinned => "execution-plan-miss",
@@ -107,6 +119,7 @@ pub fn judge(policy: ModePolicy, facts: &Facts) -> Judged {
     let mut says = vec![match policy.security {
         Security::Deny => say(Verdict::Deny, Reason::SecurityDeny),
         Security::Full => say(Verdict::Allow, Reason::Full),
+        Security::Allowlist if facts.covered() && facts.environment => say(must_ask, Reason::Environment),
         Security::Allowlist if facts.durable => say(Verdict::Allow, Reason::Durable),
         Security::Allowlist if facts.analysed && facts.listed => say(Verdict::Allow, Reason::Listed),
         Security::Allowlist => say(must_ask, Reason::Miss),
@@ -131,8 +144,6 @@ pub fn requires_approval(policy: ModePolicy, facts: &Facts) -> bool {
     match policy.ask {
         Ask::Always => true,
         Ask::Off => false,
-        Ask::OnMiss => {
-            policy.security == Security::Allowlist && !facts.durable && !(facts.analysed && facts.listed)
-        }
+        Ask::OnMiss => policy.security == Security::Allowlist && (facts.environment || !facts.covered()),
     }
 }

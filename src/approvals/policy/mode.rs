@@ -48,11 +48,39 @@ impl ModePolicy {
         (!lossy).then(|| self.mode())
     }
 
+    /// Never looser than `other`, for listed commands and for others. Where one refuses unasked what the other asks, but
+    /// lets more of the rest run, neither is within the other.
+    pub fn within(self, other: Self) -> bool {
+        let ((listed, rest), (other_listed, other_rest)) = (self.reach(), other.reach());
+        listed <= other_listed && rest <= other_rest
+    }
+
+    /// What becomes of a listed command, and of another.
+    fn reach(self) -> (Reach, Reach) {
+        match (self.security, self.ask) {
+            (Security::Deny, _) => (Reach::Refused, Reach::Refused),
+            (_, Ask::Always) => (Reach::Asked, Reach::Asked),
+            (Security::Allowlist, Ask::Off) => (Reach::Runs, Reach::Refused),
+            (Security::Allowlist, Ask::OnMiss) if self.reviewer() => (Reach::Runs, Reach::Reviewed),
+            (Security::Allowlist, Ask::OnMiss) => (Reach::Runs, Reach::Asked),
+            (Security::Full, Ask::Off | Ask::OnMiss) => (Reach::Runs, Reach::Runs),
+        }
+    }
+
     /// The stricter of both, value by value. A reviewer stays only where the result is what it was set up for.
     pub fn stricter(self, other: Self) -> Self {
         let (security, ask) = (self.security.min(other.security), self.ask.max(other.ask));
         Self { security, ask, ..self }
     }
+}
+
+/// How far a command gets, the least far first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Refused,
+    Asked,
+    Reviewed,
+    Runs,
 }
 
 /// What an operator sets for a session (spec `approvals.md` 2.12).

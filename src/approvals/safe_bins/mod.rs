@@ -31,8 +31,8 @@ const REFUSED: &[&str] = &["jq", "gojq", "jaq", "awk", "gawk", "mawk", "nawk", "
 pub struct SafeBins {
     profiles: BTreeMap<String, Profile>,
     directories: BTreeSet<PathBuf>,
-    /// Files to which the programs in those directories lead.
-    files: BTreeSet<PathBuf>,
+    /// Which files each name means in those directories.
+    files: BTreeMap<String, BTreeSet<PathBuf>>,
     /// Directories whose shells and wrappers are the system's.
     system: Vec<PathBuf>,
     problems: Vec<Problem>,
@@ -84,7 +84,10 @@ impl SafeBins {
         }
         let written = settings.trusted_dirs.iter().filter_map(|set| expanded(&set.value, lookup.home()));
         bins.directories = written.chain(bins.system.iter().cloned()).collect();
-        bins.files = bins.found(lookup);
+        // A file keeps the letters of its name, a profile is found whatever they are.
+        let as_written = settings.bins.iter().flat_map(|set| &set.value).map(|name| name.trim().to_owned());
+        let names: BTreeSet<String> = as_written.chain(bins.profiles.keys().cloned()).collect();
+        bins.files = bins.found(names, lookup);
         bins
     }
 
@@ -94,36 +97,39 @@ impl SafeBins {
         self
     }
 
-    fn found(&self, lookup: &dyn Lookup) -> BTreeSet<PathBuf> {
-        let mut files = BTreeSet::new();
-        for directory in &self.directories {
-            let paths = self
-                .profiles
-                .keys()
-                .filter_map(|name| directory.join(name).into_os_string().into_string().ok());
-            files.extend(paths.filter_map(|path| lookup.program(&path, None)).map(|program| program.real));
-        }
-        files
+    fn found(&self, names: BTreeSet<String>, lookup: &dyn Lookup) -> BTreeMap<String, BTreeSet<PathBuf>> {
+        let of = |name: String| {
+            let files =
+                self.directories.iter().filter_map(|directory| real(directory, &name, lookup)).collect();
+            (name, files)
+        };
+        names.into_iter().map(of).collect()
     }
 
     /// Whether a command only filters its input. Nothing on disk is looked at (6.14).
+    ///
+    /// A name says nothing of the file behind it, as anybody can make a link, and a trusted directory holds more than
+    /// filters: the file must be the one that a trusted directory has under this very name.
     pub fn covers(&self, program: &Program, arguments: &[String]) -> bool {
-        let name = program.name().to_lowercase();
-        let Some(profile) = self.profiles.get(&name) else { return false };
+        let name = program.name();
+        let Some(profile) = self.profiles.get(&name.to_lowercase()) else { return false };
         let file = program.real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if language(&name) || language(file) {
+        if language(name) || language(file) {
             return false;
         }
-        let directory = program.real.parent().is_some_and(|parent| self.directories.contains(parent));
-        (directory || self.files.contains(&program.real)) && profile.accepts(arguments)
+        let this = self.files.get(name).is_some_and(|files| files.contains(&program.real));
+        this && profile.accepts(arguments)
     }
 
-    /// Whether a program is one of the system's: its file lies where only the system's programs do. Those of other
-    /// trusted directories are trusted as filters only.
-    pub fn system(&self, program: &Program) -> bool {
+    /// Whether a program is one of the system's: its file lies where only the system's programs do, and has there the
+    /// name by which it was called. Those of other trusted directories are trusted as filters only.
+    pub fn system(&self, program: &Program, lookup: &dyn Lookup) -> bool {
         let within =
             |path: &Path| path.parent().is_some_and(|parent| self.system.iter().any(|known| known == parent));
-        within(&program.real)
+        let named = |directory: &PathBuf| {
+            real(directory, program.name(), lookup).is_some_and(|real| real == program.real)
+        };
+        within(&program.real) && (within(&program.invoked) || self.system.iter().any(named))
     }
 
     /// Entries that have no effect, in their order.
@@ -135,6 +141,12 @@ impl SafeBins {
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.directories.iter().map(PathBuf::as_path)
     }
+}
+
+/// The file that a directory has under a name.
+fn real(directory: &Path, name: &str, lookup: &dyn Lookup) -> Option<PathBuf> {
+    let path = directory.join(name);
+    (!name.is_empty()).then(|| lookup.program(path.to_str()?, None)).flatten().map(|program| program.real)
 }
 
 /// Directories of a list into which others may write: their programs are anybody's (6.04). Looks at them.

@@ -20,6 +20,10 @@ impl Lookup for Files {
         None
     }
 
+    fn directory(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.to_owned())
+    }
+
     fn home(&self) -> Option<&Path> {
         Some(Path::new("/home/u"))
     }
@@ -39,7 +43,8 @@ fn covers(bins: &SafeBins, real: &str, line: &str) -> bool {
 
 fn usual(line: &str) -> bool {
     let bins = SafeBins::new(&named(&["cut", "uniq", "head", "tail", "tr", "wc", "grep", "sort"]), &Files);
-    covers(&bins, &format!("/usr/bin/{}", line.split(' ').next().unwrap()), line)
+    let called = format!("/usr/bin/{}", line.split(' ').next().unwrap());
+    covers(&bins, Files.program(&called, None).unwrap().real.to_str().unwrap(), line)
 }
 
 #[test]
@@ -118,6 +123,29 @@ fn the_file_must_lie_where_it_is_trusted() {
     assert!(!covers(&bins, "/usr/bin/sub/head", "head -n 1"), "exactly that directory");
     assert!(covers(&bins, "/opt/coreutils/bin/wc", "wc -l"), "a link of the system leads there");
     assert!(!covers(&bins, "/opt/coreutils/bin/head", "head -n 1"), "only that file is the system's");
+}
+
+#[test]
+fn a_name_must_be_that_of_the_file() {
+    let bins = SafeBins::new(&SafeBinSettings::default(), &Files);
+    let called = |invoked: &str, real: &str, arguments: &[&str]| {
+        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        bins.covers(&Program { invoked: invoked.into(), real: real.into() }, &arguments)
+    };
+    // Links in a workspace that are called like a filter.
+    for other in ["/usr/bin/env", "/usr/bin/rm", "/usr/bin/head", "/opt/coreutils/bin/wc"] {
+        assert!(!called("/home/u/w/tr", other, &["a", "b"]), "{other}");
+    }
+    assert!(called("/home/u/w/tr", "/usr/bin/tr", &["a", "b"]), "it is that file");
+    assert!(!called("/home/u/w/TR", "/usr/bin/env", &["a", "b"]));
+    assert!(!called("/home/u/w/rm", "/usr/bin/tr", &["a", "b"]), "another name is no filter's");
+    // Shells and wrappers of the system likewise.
+    let system = |invoked: &str, real: &str| {
+        bins.system(&Program { invoked: invoked.into(), real: real.into() }, &Files)
+    };
+    assert!(system("/usr/bin/timeout", "/usr/bin/timeout") && system("/usr/bin/sh", "/usr/bin/dash"));
+    assert!(system("/home/u/w/timeout", "/usr/bin/timeout"));
+    assert!(!system("/home/u/w/timeout", "/usr/bin/env") && !system("/home/u/w/bash", "/usr/bin/rm"));
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn mark(entry: &mut Entry, one: &Use) {
     let path = one.resolved_path.as_ref().map(|path| path.display().to_string());
     // The command of a generated entry is no secret that a reader of the list should learn (spec `approvals.md` 1.2).
     let generated = matches!(entry.coverage(), Coverage::ArgvAndCwd | Coverage::Inactive);
-    let command = one.command.clone().filter(|_| !generated);
+    let command = one.command.as_deref().filter(|_| !generated).map(crate::approvals::display::noted);
     let last = entry.last_used_at.as_ref().and_then(serde_json::Number::as_u64);
     let soon = last.is_some_and(|last| one.at_ms < last.saturating_add(SAME_USE_MS));
     let same = command.is_none() || command == entry.last_used_command;

@@ -12,6 +12,7 @@
 //! | [`change`] | what others change: new entries, usage, the socket |
 //! | [`lists`] | what people change: one entry of one list |
 //! | [`import`] | a row of the database becomes a document |
+//! | `tighten` | its mode mended |
 //! | [`error`] | why the document was not changed |
 //!
 //! What the store holds to: a file that cannot be understood is never written over and opens nothing that was closed;
@@ -28,12 +29,14 @@ mod lock;
 mod look;
 mod read;
 mod row;
+mod tighten;
 pub mod write;
 
 pub use change::{Use, add_entries, socket, touch};
 pub use error::StoreError;
 pub use local::{Floor, Local};
 pub use read::{names_main_default, peek, read};
+pub use tighten::tighten;
 pub use write::{edit, rewrite, set};
 
 /// The file's name in the state directory.

@@ -9,7 +9,7 @@ use super::file::put;
 use super::local::Local;
 use super::look::{Raw, Stamp, kept, look};
 use super::{StoreError, lock};
-use crate::approvals::document::Standing;
+use crate::approvals::document::{Standing, unmarked};
 use crate::state::StateDir;
 
 /// The most state directories that are kept in memory.
@@ -75,7 +75,7 @@ pub fn peek(state: &StateDir) -> Local {
 /// Whether the file names the agent `main` as former versions did (spec `approvals.md` 1.09).
 pub fn names_main_default(local: &Local) -> bool {
     let text = super::file::text_of(&local.path).ok().flatten();
-    let value = text.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    let value = text.and_then(|text| serde_json::from_str::<serde_json::Value>(unmarked(&text)).ok());
     value.and_then(|value| Some(value.get("agents")?.get("default").is_some())).unwrap_or_default()
 }
 

@@ -13,6 +13,9 @@ use crate::cli::print;
 use crate::error::{Failure, Report};
 use crate::shown::one_line;
 
+/// How long the outcome of "always" is waited for.
+const OUTCOME: Duration = Duration::from_secs(3);
+
 /// What is approved.
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
@@ -99,6 +102,10 @@ async fn decide(
         Err(failure) => return Err(failure),
     };
     let Answered { applied, approval } = &answered;
+    if let Some(failure) = not_started(desk, decision, &answered).await? {
+        print::failure(&failure, json);
+        return Ok(ExitCode::FAILURE);
+    }
     if json {
         let mut told = json!({ "applied": applied, "approval": approval, "alreadyResolved": !applied });
         if let (Some(map), Some(reason)) = (told.as_object_mut(), reason) {
@@ -114,6 +121,41 @@ async fn decide(
         (false, _) => format!("already resolved (same decision): {what}"),
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why nothing was remembered and nothing ran after "always": what it writes may fail behind the answer. Waited for is not long;
+/// a run that is not started by then is told to its conversation.
+async fn not_started(
+    desk: &Desk,
+    decision: Decision,
+    answered: &Answered,
+) -> Result<Option<Failure>, Failure> {
+    let Answered { applied, approval } = answered;
+    let writes = *applied && decision == Decision::AllowAlways && approval.grant_id.is_none();
+    if !writes || approval.always.is_empty() || approval.external {
+        return Ok(None);
+    }
+    let until = std::time::Instant::now() + OUTCOME;
+    while std::time::Instant::now() < until {
+        let known = desk.record(&approval.id).await?;
+        if let Some(outcome) = known.outcome {
+            let failed = outcome.strip_prefix("not-started: ").map(|why| {
+                Failure(Report {
+                    code: "CRL-CLI-038",
+                    message: format!(
+                        "approval {} was taken, and nothing ran: {}",
+                        approval.id,
+                        one_line(why)
+                    ),
+                    rule: Some("built-in: what cannot be written down is not allowed".to_owned()),
+                    fix: "mend what is said, and let the command be asked for again".to_owned(),
+                })
+            });
+            return Ok(failed);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(None)
 }
 
 async fn answer(desk: &Desk, id: &str, decision: Decision, terms: &Terms) -> Result<Answered, Failure> {

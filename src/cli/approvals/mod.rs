@@ -78,7 +78,11 @@ enum Action {
     ///
     /// Elsewhere, or with --json, every change is a JSON object on a line: {"requested"}, {"resolved"}; an answer is one on
     /// standard input: {"id", "decision"}, and may have "terms".
-    Watch,
+    Watch {
+        /// Print secrets too where the output is no terminal.
+        #[arg(long)]
+        reveal: bool,
+    },
     /// Approvals within limits: list them, take one back.
     Grants(grants::Args),
 }
@@ -103,7 +107,7 @@ async fn questions(action: Action, json: bool) -> Result<ExitCode, Failure> {
         Action::Approve(args) => decide::approve(&desk, args, json).await,
         Action::Deny(args) => decide::deny(&desk, args, json).await,
         Action::Resolve(args) => decide::resolve(&desk, args, json).await,
-        Action::Watch => watch::run(&desk, json).await,
+        Action::Watch { reveal } => watch::run(&desk, json, reveal).await,
         Action::Grants(args) => grants::run(&desk, args, json).await,
         Action::Pending | Action::Get | Action::Set(_) | Action::Allowlist(_) => {
             pending::run(&desk, json).await

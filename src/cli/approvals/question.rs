@@ -4,7 +4,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::approvals::desk::{Record, Status};
 use crate::approvals::policy::Decision;
+use crate::process::shorten::middle;
 use crate::shown::one_line;
+
+/// Lines of a question behind which the command is shown once more.
+const SCREEN: usize = 16;
+/// Names of variables that are shown, and characters of one.
+const NAMES: usize = 24;
+const NAME: usize = 64;
+/// Characters of a warning, of a directory, of the name of an agent or a conversation.
+const LONGEST: usize = 400;
 
 /// Milliseconds since the epoch.
 pub(in crate::cli) fn now_ms() -> u64 {
@@ -20,18 +29,23 @@ pub(in crate::cli) fn block(record: &Record, now: u64) -> String {
     for (at, word) in record.argv.iter().flatten().enumerate() {
         row(if at == 0 { "words" } else { "" }, &format!("[{at}] {word}"));
     }
-    row("directory", if record.cwd.is_empty() { "(not given)" } else { &record.cwd });
+    let cwd = middle(&record.cwd, LONGEST);
+    row("directory", if cwd.is_empty() { "(not given)" } else { &cwd });
     if let Some(path) = &record.resolved_path {
         row("program", path);
     }
-    let of = record.session_key.as_ref().map(|key| format!(", session {key}")).unwrap_or_default();
-    row("for", &format!("agent {}{of}, on {}", record.agent_id, record.host));
+    let of = record
+        .session_key
+        .as_ref()
+        .map(|key| format!(", session {}", middle(key, LONGEST)))
+        .unwrap_or_default();
+    row("for", &format!("agent {}{of}, on {}", middle(&record.agent_id, LONGEST), record.host));
     if !record.env_keys.is_empty() {
-        row("variables", &record.env_keys.join(", "));
+        row("variables", &variables(&record.env_keys));
     }
     row("why", &record.ask_reason);
     for warning in &record.warnings {
-        row("warning", warning);
+        row("warning", &middle(warning, LONGEST));
     }
     for line in record.command_analysis.iter().flat_map(|analysis| &analysis.warning_lines) {
         row("note", line);
@@ -45,7 +59,21 @@ pub(in crate::cli) fn block(record: &Record, now: u64) -> String {
     if let Some(grant) = &record.grant_id {
         row("grant", grant);
     }
+    // What is decided about stands where whoever decides looks last.
+    let before = lines.iter().skip(1).map(|line| 1 + line.chars().count() / 80).sum::<usize>();
+    if before > SCREEN {
+        lines.push(format!("  {:<10} {}", "command", one_line(&record.command_text)));
+    }
     lines.join("\n")
+}
+
+/// Names of variables, as many as can be looked at.
+fn variables(names: &[String]) -> String {
+    let mut shown: Vec<String> = names.iter().take(NAMES).map(|name| middle(name, NAME)).collect();
+    if names.len() > NAMES {
+        shown.push(format!("and {} more", names.len() - NAMES));
+    }
+    shown.join(", ")
 }
 
 fn state(record: &Record, now: u64) -> String {
@@ -135,6 +163,21 @@ pub(in crate::cli) mod tests {
         }
         let long = Record { command_text: "x".repeat(16_000), ..record() };
         assert!(block(&long, 0).contains(&"x".repeat(16_000)), "never cut");
+    }
+
+    #[test]
+    fn a_command_cannot_be_scrolled_away() {
+        let many = Record {
+            env_keys: (0..10_000).map(|number| format!("{}{number}", "N".repeat(200))).collect(),
+            warnings: vec!["w ".repeat(100_000)],
+            agent_id: "a".repeat(100_000),
+            argv: Some(vec!["x".to_owned(); 200]),
+            ..record()
+        };
+        let text = block(&many, 0);
+        assert!(text.lines().last().unwrap().contains(r"git push \u{202E}origin"), "{text}");
+        assert!(text.len() < 20_000 && text.contains("and 9976 more"));
+        assert_eq!(block(&record(), 0).matches("git push").count(), 1, "a short one is shown once");
     }
 
     #[test]

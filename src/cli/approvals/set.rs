@@ -1,6 +1,5 @@
 //! `creel approvals set`.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +8,7 @@ use crate::approvals::document::Document;
 use crate::approvals::store;
 use crate::cli::print;
 use crate::error::{Failure, Report};
+use crate::paths::given;
 
 /// The largest document that is taken, in bytes (spec `approvals.md` 16.1).
 const MOST: u64 = 1 << 20;
@@ -30,12 +30,10 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Failure> {
     // What is there when the document is read is what is replaced.
     let before = store::read(&state);
     let (name, text) = match &args.file {
-        Some(path) => {
-            let file = std::fs::File::open(path).map_err(|error| unreadable(path, &error.to_string()))?;
-            (path.clone(), text_of(path, file)?)
-        }
-        None => (PathBuf::from("standard input"), text_of(Path::new("standard input"), std::io::stdin())?),
+        Some(path) => (path.clone(), given::text(path, MOST)),
+        None => (PathBuf::from("standard input"), given::bounded(std::io::stdin(), MOST)),
     };
+    let text = text.map_err(|reason| unreadable(&name, &reason))?;
     let document = Document::parse_handed_in(&text, &name)?;
     let local = store::set(&state, &document, Some(before.hash()))?;
     if shared.json {
@@ -48,21 +46,11 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text_of(path: &Path, source: impl std::io::Read) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = source.take(MOST + 1).read_to_string(&mut text);
-    read.map_err(|error| unreadable(path, &error.to_string()))?;
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > MOST {
-        return Err(unreadable(path, &format!("it is larger than {MOST} bytes")));
-    }
-    Ok(text)
-}
-
 fn unreadable(path: &Path, reason: &str) -> Failure {
     Failure(Report {
         code: "CRL-CLI-021",
         message: format!("{} cannot be taken as a document: {reason}", path.display()),
         rule: Some("creel approvals set".to_owned()),
-        fix: "give a file in JSON5 of at most 1 MiB".to_owned(),
+        fix: "give a regular file in JSON5 of at most 1 MiB, or --stdin".to_owned(),
     })
 }

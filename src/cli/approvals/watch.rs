@@ -16,12 +16,13 @@ use crate::cli::print;
 use crate::error::{Failure, Report};
 use crate::keeper::{Gone, News};
 
-pub(super) async fn run(desk: &Desk, json: bool) -> Result<ExitCode, Failure> {
+pub(super) async fn run(desk: &Desk, json: bool, reveal: bool) -> Result<ExitCode, Failure> {
     let asks = !json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut surface = Surface {
         desk,
         lines: Some(Lines::of_stdin()),
         asks,
+        own: reveal || std::io::stdout().is_terminal(),
         waiting: VecDeque::new(),
         since: Instant::now(),
     };
@@ -37,6 +38,8 @@ struct Surface<'a> {
     /// `None` once there are no more.
     lines: Option<Lines>,
     asks: bool,
+    /// Nothing is redacted: what is printed is read on the operator's own terminal, or that is wanted.
+    own: bool,
     waiting: VecDeque<Record>,
     /// When the question at the front was shown.
     since: Instant,
@@ -47,7 +50,7 @@ impl Surface<'_> {
     async fn follow(&mut self) -> Result<(), Failure> {
         loop {
             let connection = self.desk.keepers.connection().await?;
-            let Ok(mut watch) = connection.ask("approvals.watch", json!({ "own": true })).await else {
+            let Ok(mut watch) = connection.ask("approvals.watch", json!({ "own": self.own })).await else {
                 continue;
             };
             loop {

@@ -11,6 +11,7 @@ use crate::cli::paint::Paint;
 use crate::cli::print;
 use crate::client::Sandbox;
 use crate::error::{EXIT_CREEL, Failure};
+use crate::paths::given;
 use crate::policy::{Level, Verdict};
 use crate::shown::one_line;
 use crate::tools::context::{Context, SenderId};
@@ -24,7 +25,7 @@ const EXIT_FILE: u8 = 2;
 /// `creel policy test`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// JSON5: {defaults, cases: [{command, expect, …}]}.
+    /// JSON5: {defaults, cases: [{command, expect, …}]}; - reads standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// PATH in which programs are looked for, where a case says nothing else.
@@ -79,8 +80,10 @@ pub(super) async fn run(args: &Args) -> ExitCode {
 }
 
 fn read(file: &Path) -> Result<Vec<Case>, CasesError> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| CasesError::Io { file: file.to_owned(), reason: error.to_string() })?;
+    let most = u64::try_from(cases::MAX_BYTES).unwrap_or(u64::MAX);
+    let text =
+        if file == Path::new("-") { given::bounded(std::io::stdin(), most) } else { given::text(file, most) };
+    let text = text.map_err(|reason| CasesError::Io { file: file.to_owned(), reason })?;
     cases::parse(&text, file)
 }
 

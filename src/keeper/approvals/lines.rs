@@ -45,15 +45,17 @@ pub(super) struct Wanted {
 pub(super) struct Decided {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(default)]
+    id: Option<String>,
     decision: Value,
 }
 
 impl Decided {
-    /// The word on a line; `None` for lines about something else.
-    pub(super) fn read(line: &[u8]) -> Option<String> {
+    /// The word on a line about question `id`; `None` for lines about something else, another question among that.
+    pub(super) fn read(line: &[u8], id: &str) -> Option<String> {
         let said: Self = serde_json::from_slice(line).ok()?;
         let word = said.decision.as_str().map_or_else(|| said.decision.to_string(), str::to_owned);
-        (said.kind == "decision").then_some(word)
+        (said.kind == "decision" && said.id.is_none_or(|said| said == id)).then_some(word)
     }
 }
 

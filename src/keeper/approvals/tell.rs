@@ -1,6 +1,7 @@
 //! Questions to a user interface that listens at the approval socket (spec `approvals.md` §1.6).
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, BufReader};
@@ -14,10 +15,14 @@ use crate::approvals::desk::{Desk, KIND, Place, Record, Resolver};
 use crate::keeper::lines::{self, Line};
 use crate::state::StateDir;
 
+/// How long after a user interface has gone it is looked whether one is there again.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Puts every question to the user interface that is there, until `stop`.
 pub(super) async fn run(desk: &Desk, state: &StateDir, stop: &CancellationToken) {
     let mut news = desk.news();
     let mut told: HashSet<String> = HashSet::new();
+    let mut again: HashSet<String> = HashSet::new();
     let mut open = JoinSet::new();
     loop {
         news.mark_unchanged();
@@ -29,12 +34,24 @@ pub(super) async fn run(desk: &Desk, state: &StateDir, stop: &CancellationToken)
                 && let Some(place) = Place::of(state)
             {
                 let desk = desk.clone();
-                open.spawn(async move { put(&desk, &place, record).await });
+                open.spawn(async move {
+                    put(&desk, &place, &record).await;
+                    record.id
+                });
             }
         }
         tokio::select! {
             () = stop.cancelled() => break,
-            Some(_) = open.join_next(), if !open.is_empty() => {}
+            Some(over) = open.join_next(), if !open.is_empty() => {
+                // Whoever listens next is asked again, if it waits still.
+                if let Ok(id) = over {
+                    again.insert(id);
+                }
+            }
+            () = tokio::time::sleep(AGAIN), if !again.is_empty() => {
+                told.retain(|id| !again.contains(id));
+                again.clear();
+            }
             changed = news.changed() => if changed.is_err() { break },
         }
     }
@@ -42,7 +59,7 @@ pub(super) async fn run(desk: &Desk, state: &StateDir, stop: &CancellationToken)
 }
 
 /// One question on one connection, until somebody has answered: the connection's end withdraws it.
-async fn put(desk: &Desk, place: &Place, record: Record) {
+async fn put(desk: &Desk, place: &Place, record: &Record) {
     let Ok(mut stream) = UnixStream::connect(&place.path).await else { return };
     if !own(&stream) {
         tracing::warn!(target: "approvals", "another user listens at the approval socket; it is not asked");
@@ -50,13 +67,13 @@ async fn put(desk: &Desk, place: &Place, record: Record) {
     }
     let _listening = desk.listening();
     let asked = async {
-        let request = request(&record);
+        let request = request(record);
         stream.write_all(&line(&Ask::of(&place.token, &record.id, &request))).await.ok()?;
         stream.shutdown().await.ok()?;
         let mut reader = BufReader::new(&mut stream);
         loop {
             let Ok(Line::Whole(text)) = lines::next(&mut reader, MAX).await else { return None };
-            if let Some(word) = Decided::read(&text) {
+            if let Some(word) = Decided::read(&text, &record.id) {
                 return Some(word);
             }
         }

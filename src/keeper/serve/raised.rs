@@ -72,6 +72,13 @@ impl Raised {
         if self.timeout_ms == Some(0) {
             return Err(refusal("timeoutMs", "0 milliseconds are no time to answer in", "give at least 1"));
         }
+        if let Some(key) = self.too_long() {
+            return Err(refusal(
+                key,
+                "it is longer than can be shown beside a command",
+                "send at most 256 variables, names of 256 characters, 4096 characters of a path and of a warning",
+            ));
+        }
         let digest = self.digest();
         let offered = [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny];
         // Whoever wants to be asked every time is not offered to be asked no more (9.03).
@@ -109,6 +116,23 @@ impl Raised {
         })
     }
 
+    /// What would push the command from the screen of whoever decides.
+    fn too_long(&self) -> Option<&'static str> {
+        let long = |text: &Option<String>, most: usize| text.as_ref().is_some_and(|text| text.len() > most);
+        let names =
+            |env: &BTreeMap<String, String>| env.len() > 256 || env.keys().any(|name| name.len() > 256);
+        let found = [
+            ("env", self.env.as_ref().is_some_and(names)),
+            ("warningText", long(&self.warning_text, 4096)),
+            ("cwd", long(&self.cwd, 4096)),
+            ("resolvedPath", long(&self.resolved_path, 4096)),
+            ("agentId", long(&self.agent_id, 256)),
+            ("sessionKey", long(&self.session_key, 1024)),
+            ("toolCallId", long(&self.tool_call_id, 1024)),
+        ];
+        found.into_iter().find(|(_, long)| *long).map(|(key, _)| key)
+    }
+
     fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let parts = (
@@ -118,6 +142,7 @@ impl Raised {
             &self.cwd,
             &self.resolved_path,
             &self.unavailable_decisions,
+            &self.ask,
         );
         hash.update(serde_json::to_vec(&parts).unwrap_or_default());
         crate::state::hex(&hash.finalize())

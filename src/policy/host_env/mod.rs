@@ -3,9 +3,14 @@
 //! One filter for every spawn outside a sandbox, and for what an approval shows: two that differ would let a name pass
 //! that nobody saw. Names are compared without their outer blanks and in upper case.
 
+mod harmless;
 mod names;
 
-use names::{ENDINGS, FAMILIES, LOADERS, MORE, PLACES, PREFIXES, PREFIXES_INHERITED, PRESENTATION, TOOLS};
+pub use harmless::{harmless, names_charset, read_as_judged};
+use names::{
+    ENDINGS, FAMILIES, LOADERS, MORE, MORE_INHERITED, PLACES, PREFIXES, PREFIXES_INHERITED, PRESENTATION,
+    TOOLS,
+};
 
 /// Says to every program that it runs under the gateway; no call sets it.
 pub const MARKER: (&str, &str) = ("OPENCLAW_CLI", "1");
@@ -91,6 +96,7 @@ pub fn inherited(name: &str, value: &str) -> Option<String> {
         _ => {
             let dropped = listed(LOADERS, &upper)
                 || listed(TOOLS, &upper)
+                || listed(MORE_INHERITED, &upper)
                 || PREFIXES_INHERITED.iter().any(|prefix| upper.starts_with(prefix));
             (!dropped).then(|| value.to_owned())
         }
@@ -162,14 +168,16 @@ fn permissive(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::names::{ENDINGS, FAMILIES, LOADERS, MORE, PLACES, PRESENTATION, TOOLS};
+    use super::names::{ENDINGS, FAMILIES, LOADERS, MORE, MORE_INHERITED, PLACES, PRESENTATION, TOOLS};
     use super::*;
 
     #[test]
     fn lists_are_sorted_and_as_long_as_the_specification_says() {
         assert_eq!([LOADERS.len(), PLACES.len(), TOOLS.len()], [110, 42, 99]);
         let harmless = FAMILIES.iter().map(|(_, list)| *list);
-        for list in [LOADERS, PLACES, TOOLS, PRESENTATION, ENDINGS, MORE].into_iter().chain(harmless) {
+        for list in
+            [LOADERS, PLACES, TOOLS, PRESENTATION, ENDINGS, MORE, MORE_INHERITED].into_iter().chain(harmless)
+        {
             assert!(list.is_sorted(), "{list:?}");
         }
     }
@@ -191,10 +199,18 @@ mod tests {
         for name in ["GIT_TRACE", "PYTHONWARNINGS", "NODE_DEBUG", "RUSTC_BOOTSTRAP", "PERL_UNICODE"] {
             assert!(matches!(set(name, "v"), Err(Refusal::Family(_))), "{name}");
         }
-        for name in ["MAKEFILES", "gtk_modules", "TAR_OPTIONS"] {
+        for name in [
+            "MAKEFILES",
+            "gtk_modules",
+            "TAR_OPTIONS",
+            "GNUMAKEFLAGS",
+            "LESS",
+            "GOTOOLCHAIN",
+            "PYTEST_ADDOPTS",
+        ] {
             assert_eq!(set(name, "v"), Err(Refusal::More), "{name}");
         }
-        for name in ["MOCHA_OPTS", "my_editor", "FTP_PROXY"] {
+        for name in ["MOCHA_OPTS", "CMAKE_C_COMPILER_LAUNCHER", "my_editor", "FTP_PROXY"] {
             assert!(matches!(set(name, "v"), Err(Refusal::Ending(_))), "{name}");
         }
         for name in ["OPENCLAW_STATE_DIR", "CREEL_CONFIG", "OPENCLAW_CLI"] {
@@ -216,7 +232,11 @@ mod tests {
     fn the_gateways_own() {
         assert_eq!(inherited("OPENAI_API_KEY", "v").as_deref(), Some("v"));
         assert_eq!(inherited("HOME", "/root").as_deref(), Some("/root"));
-        assert_eq!(inherited("BASH_FUNC_x%%", "() { :; }"), None);
+        for name in ["BASH_FUNC_x%%", "GNUMAKEFLAGS", "COMPILER_PATH", "PYENV_HOOK_PATH", "RSYNC_RSH"] {
+            assert_eq!(inherited(name, "v"), None, "{name}");
+        }
+        assert!(MORE_INHERITED.iter().all(|name| listed(MORE, name)));
+        assert_eq!(inherited("GOROOT", "/usr/lib/go").as_deref(), Some("/usr/lib/go"));
         assert_eq!(inherited("GIT_ALLOW_PROTOCOL", "ext:https:file:ssh").as_deref(), Some("https:ssh"));
         for (value, wanted) in [("1", "0"), ("On", "0"), ("-2", "0"), ("0", "0"), ("no", "no"), ("", "")] {
             assert_eq!(inherited("GIT_PROTOCOL_FROM_USER", value).as_deref(), Some(wanted));

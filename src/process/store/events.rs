@@ -8,6 +8,8 @@ use crate::process::record::Delivery;
 
 /// Events of one conversation that wait at most; the oldest goes (spec `exec.md` §12.1).
 pub const QUEUE: usize = 20;
+/// Denials of one conversation that wait at most, beside [`QUEUE`].
+pub const FOLLOW_UPS: usize = 8;
 /// How long an event is of interest, in milliseconds: a day.
 pub const LIFE_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -130,6 +132,14 @@ impl Events {
         Ok(seq)
     }
 
+    /// Stores an event, unless one of its kind and context is there already.
+    pub fn insert_once(&self, event: NewEvent) -> Result<(), StoreError> {
+        let now = now_ms();
+        self.store.run("store an event in", move |tx| insert_once(tx, &event, now))?;
+        self.announce();
+        Ok(())
+    }
+
     /// At most `limit` events after `seq` that were not delivered and have not expired, of one conversation or of all.
     pub fn since(&self, seq: u64, session_key: Option<&str>, limit: usize) -> Result<Vec<Event>, StoreError> {
         let key = session_key.map(str::to_owned);
@@ -175,6 +185,23 @@ impl Events {
     }
 }
 
+/// As [`Events::insert_once`], as part of a transaction.
+pub(crate) fn insert_once(
+    tx: &rusqlite::Transaction<'_>,
+    event: &NewEvent,
+    now: u64,
+) -> rusqlite::Result<()> {
+    let known: i64 = tx.query_row(
+        "SELECT count(*) FROM events WHERE context_key = ?1 AND kind = ?2",
+        (&event.context.key, event.kind.name()),
+        |row| row.get(0),
+    )?;
+    if known == 0 {
+        insert(tx, event, now)?;
+    }
+    Ok(())
+}
+
 /// Stores an event as part of a transaction, and lets the conversation's oldest go where too many wait.
 pub(crate) fn insert(tx: &rusqlite::Transaction<'_>, event: &NewEvent, now: u64) -> rusqlite::Result<u64> {
     let context = serde_json::to_string(&event.context).unwrap_or_default();
@@ -192,10 +219,14 @@ pub(crate) fn insert(tx: &rusqlite::Transaction<'_>, event: &NewEvent, now: u64)
         ),
     )?;
     let seq = tx.last_insert_rowid();
+    // Denials do not push out what ended, nor the other way round.
+    let follows = event.kind == EventKind::FollowUp;
+    let most = if follows { FOLLOW_UPS } else { QUEUE };
     tx.execute(
-        "DELETE FROM events WHERE session_key = ?1 AND delivered_ms IS NULL AND seq NOT IN \
-         (SELECT seq FROM events WHERE session_key = ?1 AND delivered_ms IS NULL ORDER BY seq DESC LIMIT ?2)",
-        (&event.session_key, i64::try_from(QUEUE).unwrap_or(i64::MAX)),
+        "DELETE FROM events WHERE session_key = ?1 AND delivered_ms IS NULL AND (kind = ?3) = ?4 AND seq NOT IN \
+         (SELECT seq FROM events WHERE session_key = ?1 AND delivered_ms IS NULL AND (kind = ?3) = ?4 \
+         ORDER BY seq DESC LIMIT ?2)",
+        (&event.session_key, i64::try_from(most).unwrap_or(i64::MAX), EventKind::FollowUp.name(), follows),
     )?;
     Ok(unsigned(seq))
 }
@@ -234,6 +265,24 @@ mod tests {
         let context = EventContext { key: key.to_owned(), wake: true, ..EventContext::default() };
         let (session_key, text) = (session.to_owned(), text.to_owned());
         NewEvent { session_key, kind: EventKind::ExecExit, text, context }
+    }
+
+    #[test]
+    fn denials_push_out_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let events = Events::new(Store::open(&StateDir::at(dir.path())).unwrap().0);
+        let finished = NewEvent { kind: EventKind::ExecFinished, ..event("a", "one", "finished") };
+        events.insert(finished).unwrap();
+        for number in 0..60 {
+            let denied =
+                NewEvent { kind: EventKind::FollowUp, ..event("a", &format!("q{}", number / 2), "denied") };
+            events.insert_once(denied).unwrap();
+        }
+        let known = events.since(0, Some("a"), 100).unwrap();
+        assert_eq!(known.len(), 1 + FOLLOW_UPS);
+        assert_eq!(known[0].text, "finished");
+        let keys: std::collections::HashSet<_> = known.iter().map(|event| &event.context.key).collect();
+        assert_eq!(keys.len(), known.len(), "one for each question");
     }
 
     #[test]

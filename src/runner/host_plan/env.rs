@@ -22,6 +22,8 @@ const CHANNEL_CONTEXT: &str = "OPENCLAW_CHANNEL_CONTEXT";
 const PUT_BACK: &[&str] = &["GH_TOKEN", "GITHUB_TOKEN"];
 /// The terminal type where none is named.
 const DEFAULT_TERM: &str = "xterm-256color";
+/// The locale of a text that was judged, where the inherited one has another character set.
+const JUDGED_LOCALE: &str = "C.UTF-8";
 /// Names echoed in a refusal.
 const MOST_NAMED: usize = 64;
 
@@ -218,6 +220,15 @@ pub(super) fn lowest(gateway: &Vars, store: &[(String, String)]) -> (Vars, Vec<(
     (vars, refused)
 }
 
+/// Locales of another character set than the one in which a text was judged become one of that.
+pub(super) fn read_as_judged(vars: &mut Vars) {
+    for (name, value) in vars.iter_mut() {
+        if host_env::names_charset(name) && !host_env::read_as_judged(value) {
+            JUDGED_LOCALE.clone_into(value);
+        }
+    }
+}
+
 /// What a shell is asked with that reads the user's startup files: the gateway's own environment, filtered like a
 /// command's, and no call's.
 pub(super) fn for_startup_files(gateway: &Vars) -> Vars {
@@ -278,6 +289,17 @@ mod tests {
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
         list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_judged_text_is_read_in_its_own_character_set() {
+        let mut vars: Vars =
+            pairs(&[("LC_ALL", "ja_JP.SJIS"), ("LANG", "de_DE.UTF-8"), ("LC_TIME", "ja_JP.SJIS")])
+                .into_iter()
+                .collect();
+        read_as_judged(&mut vars);
+        assert_eq!((vars["LC_ALL"].as_str(), vars["LANG"].as_str()), ("C.UTF-8", "de_DE.UTF-8"));
+        assert_eq!(vars["LC_TIME"], "ja_JP.SJIS");
     }
 
     #[test]

@@ -133,14 +133,19 @@ impl HostSetting {
         let shell =
             Shell::choose(side.env.get("SHELL").map(String::as_str), |name| found(gateway_path, name));
         let shell = if call.exact { shell.exact(|name| found(gateway_path, name)) } else { shell };
-        let (lowest, refused) = env::lowest(side.env, call.store);
+        let (mut lowest, refused) = env::lowest(side.env, call.store);
+        let mut above = call.surroundings.vars();
+        if call.exact {
+            env::read_as_judged(&mut lowest);
+            env::read_as_judged(&mut above);
+        }
         let prepend = path::prepend(side.path_prepend, side.home);
         let (login, snapshot) = tokio::join!(probes.login.get(side.env), probes.snapshot(&shell, side, call));
         let setting = Self {
             path: path::without(&path::merge(login, gateway_path), &prepend),
             shell,
             lowest,
-            above: call.surroundings.vars(),
+            above,
             prepend,
             gateway: side.env.clone(),
             snapshot,

@@ -228,6 +228,8 @@ async fn inside(
     let settled = tokio::select! {
         biased;
         () = caller.cancel.cancelled() => return Err(ExecError::Aborted.into()),
+        // Consent belongs to a live request: with its caller the question goes, whoever may come back for the result.
+        () = case.job.context.presence.gone() => return Err(ExecError::Aborted.into()),
         settled = desk.settled(&ticket.id) => settled,
     };
     asked.over();
@@ -258,8 +260,30 @@ fn conclude(
     }
 }
 
-/// From an answer to a command that runs.
+/// From an answer to a command that runs. What becomes of an approval is noted with it.
 pub(super) async fn answered(
+    case: &Case<'_>,
+    open: &Open,
+    id: &str,
+    settled: Settled,
+    detached: bool,
+    around: &mut Around,
+) -> Result<SessionId, Refused> {
+    let leave = matches!(settled.answer, Answer::Decided(decision) if decision != Decision::Deny);
+    let started = Box::pin(follow(case, open, id, settled, detached, around)).await;
+    if leave {
+        let failure = match &started {
+            Ok(_) => None,
+            Err(Refused::Denied(reason)) => Some(reason.words()),
+            Err(Refused::Nobody) => Some("approval-timeout"),
+            Err(Refused::Failed(error)) => Some(error.report.message.as_str()),
+        };
+        case.toolbox.desk.outcome(id, failure);
+    }
+    started
+}
+
+async fn follow(
     case: &Case<'_>,
     open: &Open,
     id: &str,

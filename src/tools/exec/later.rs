@@ -112,7 +112,7 @@ impl Later {
             text: shape::denial(Some(id), reason.words(), &self.params.command),
             context: EventContext { key: id.to_owned(), delivery: delivery(&self.context), wake: false },
         };
-        if let Err(error) = self.toolbox.sessions.events().insert(event) {
+        if let Err(error) = self.toolbox.sessions.events().insert_once(event) {
             tracing::warn!(target: "approvals", id, %error, "a denial could not be told");
         }
     }

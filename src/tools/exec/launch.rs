@@ -130,9 +130,9 @@ pub(super) async fn setting(
     setting
 }
 
-/// Leaving isolation leaves a trace.
+/// Leaving isolation leaves a trace. No secret stands in it: logs are read by others.
 fn log(job: &Job<'_>, permit: &HostPermit) {
-    let command = shorten::middle(&crate::shown::one_line(&job.params.command), LOGGED);
+    let command = shorten::middle(&crate::approvals::display::noted(&job.params.command), LOGGED);
     let session = job.gathered.subject.session.as_str();
     let digest = permit.digest();
     match permit.ground() {

@@ -66,6 +66,12 @@ impl Look {
         Self { assessed, pinned, seen, remembered, lists, lookup, denied_by }
     }
 
+    /// As it is called, with these variables.
+    pub(super) fn called_with(mut self, env: &[(String, String)]) -> Self {
+        self.assessed = self.assessed.called_with(env);
+        self
+    }
+
     /// Binds it as somebody who is asked saw it.
     pub(super) fn bind(&self, held: &HeldSource, env: &[(String, String)]) -> Result<Binding, BindError> {
         bind(&self.assessed, self.seen.as_ref(), held, env, &self.lookup)
@@ -163,7 +169,8 @@ pub(super) async fn look(
     let lists = toolbox.waiting.compiled().get(job.gathered, &grants, &lookup);
     let (text, cwd) = (job.params.command.clone(), fixed.held.path().to_owned());
     let strict_inline = decided.strict_inline;
-    blocking(move || Look::at(&text, &cwd, strict_inline, lists, lookup)).await
+    let env = fixed.env.clone();
+    blocking(move || Look::at(&text, &cwd, strict_inline, lists, lookup).called_with(&env)).await
 }
 
 /// Binds a command that somebody is about to be asked about.

@@ -65,6 +65,7 @@ fn told(case: &Case<'_>, open: &Open) -> review::Case {
         _ if assessed.heredoc => "heredoc",
         Reason::Unpinned => "execution-plan-miss",
         Reason::Miss => "allowlist-miss",
+        Reason::Environment => "environment-miss",
         _ => "approval-required",
     };
     review::Case {

@@ -278,6 +278,15 @@ const RULES: &[Rule] = &[
         let listed = facts.input.get("safeBins").is_some();
         listed && (uncovered(facts, "interpreter") || uncovered(facts, "shell"))
     }),
+    rule!("safe-bin-name", Stricter, |facts| {
+        let renamed = |part: &Value| {
+            let (name, file) = (part["exec"]["name"].as_str(), part["exec"]["realPath"].as_str());
+            let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+            part["by"] == "safeBins" && name.map(str::to_owned) != file.map(last)
+        };
+        matches!(facts.part, "satisfied" | "autoRun")
+            && facts.input["expect"]["segments"].as_array().into_iter().flatten().any(renamed)
+    }),
     rule!("entry-script", Stricter, |facts| uncovered(facts, "shell")),
     rule!("safe-bin-expansions", Stricter, |facts| uncovered(facts, "expands")),
     rule!("safe-bin-file-words", Stricter, |facts| {

@@ -87,6 +87,12 @@ fn a_text_that_cannot_be_read_is_bound_as_it_stands() {
     }
     assert_eq!(lab.bind("ls; ls -la", &[]).unwrap().covers(), Covers::Programs);
     assert_eq!(lab.bind("ls -la", &[]).unwrap().covers(), Covers::Command);
+    // `表` ends in a backslash in Shift-JIS.
+    for (name, value) in [("LC_ALL", "ja_JP.SJIS"), ("LANG", "zh_CN.GBK"), ("LC_CTYPE", "zh_TW")] {
+        let error = lab.bind("echo '表\\' x", &[(name, value)]).unwrap_err();
+        assert!(error.to_string().contains("another character set"), "{error}");
+    }
+    assert!(lab.bind("ls -la", &[("LC_ALL", "C.UTF-8")]).is_ok());
 }
 
 /// One question for one thing: every element has a say in the digest (11.16, 11.18).

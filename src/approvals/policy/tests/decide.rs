@@ -8,13 +8,14 @@ use crate::config::exec::{Ask, ExecMode, Security};
 use crate::policy::Verdict;
 
 fn every_facts() -> impl Iterator<Item = Facts> {
-    (0..64_u8).map(|bits| Facts {
+    (0..128_u8).map(|bits| Facts {
         analysed: bits & 1 != 0,
         listed: bits & 2 != 0,
         durable: bits & 4 != 0,
         inline_eval: bits & 8 != 0,
         unpinned: bits & 16 != 0,
         suppresses: bits & 32 != 0,
+        environment: bits & 64 != 0,
     })
 }
 
@@ -29,7 +30,7 @@ fn ordinary_outcomes() {
     for policy in every_policy() {
         for facts in every_facts().filter(|facts| !facts.inline_eval && !facts.unpinned && !facts.suppresses)
         {
-            let covered = facts.durable || facts.analysed && facts.listed;
+            let covered = !facts.environment && (facts.durable || facts.analysed && facts.listed);
             let expected = match (policy.security, policy.ask, covered) {
                 (S::Deny, _, _) | (S::Allowlist, A::Off, false) => V::Deny,
                 (S::Full, A::Off | A::OnMiss, _) | (S::Allowlist, A::Off | A::OnMiss, true) => V::Allow,
@@ -78,6 +79,7 @@ fn verdicts_only_grow() {
             for worse in [
                 Facts { inline_eval: true, ..facts },
                 Facts { unpinned: true, ..facts },
+                Facts { environment: true, ..facts },
                 Facts { suppresses: true, ..facts },
                 Facts { listed: false, ..facts },
                 Facts { analysed: false, ..facts },

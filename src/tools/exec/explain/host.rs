@@ -55,7 +55,8 @@ impl Beside<'_, '_> {
         let lists = Arc::new(Lists::compile(self.gathered, &grants, &lookup));
         let command = &self.look.params.command;
         let unusable = if self.look.thorough { lists.allow.problems() } else { Vec::new() };
-        let look = seen_by_exec::Look::at(command, &fixed.cwd, self.decided.strict_inline, lists, lookup);
+        let look = seen_by_exec::Look::at(command, &fixed.cwd, self.decided.strict_inline, lists, lookup)
+            .called_with(&fixed.env);
         let (local, agent) = (&self.gathered.document, &self.gathered.subject.agent);
         seen.entries = entries::allowed(local, agent, &grants);
         if self.look.thorough {
@@ -210,6 +211,11 @@ impl Beside<'_, '_> {
             Reason::Suppresses => {
                 let rule = "built-in: a change of security.audit.suppressions needs a person";
                 (words::reason(reason), Some(Rule::built_in(rule)))
+            }
+            Reason::Environment => {
+                let names = look.assessed.sets.join(", ");
+                let rule = Rule::built_in("built-in: variables of a call to a listed command");
+                (format!("{}: {names}", words::reason(reason)), Some(rule))
             }
             Reason::Full | Reason::SecurityDeny => (words::reason(reason), by_security()),
         }
