@@ -39,6 +39,7 @@ pub mod overview;
 mod permit;
 pub mod policy;
 pub mod programs;
+mod project;
 pub mod remember;
 pub mod review;
 pub mod safe_bins;

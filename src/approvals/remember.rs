@@ -27,6 +27,8 @@ pub enum OneShot {
     RuntimePayload,
     /// No program in it has a path of its own to be remembered by.
     NoReusablePattern,
+    /// What it runs stands in files of the project.
+    ProjectFiles,
 }
 
 impl OneShot {
@@ -37,6 +39,7 @@ impl OneShot {
             Self::PromptOnly => "prompt-only",
             Self::RuntimePayload => "runtime-payload",
             Self::NoReusablePattern => "no-reusable-pattern",
+            Self::ProjectFiles => "project-files",
         }
     }
 }
@@ -70,6 +73,10 @@ pub fn remember(assessed: &Assessed) -> Remembered {
             Ok(None) => {}
             Err(reason) => reasons.push(reason),
         }
+    }
+    // Code that is not in the words of one part, as what is written to an interpreter (8.02).
+    if reasons.is_empty() && assessed.strict_inline && assessed.inline.is_some() {
+        reasons.push(OneShot::RuntimePayload);
     }
     if reasons.is_empty() && entries.is_empty() {
         reasons.push(OneShot::NoReusablePattern);
@@ -118,6 +125,9 @@ pub fn of_part(part: &Part, strict: bool) -> Result<Option<Entry>, OneShot> {
     if [&name, program.name(), file].into_iter().any(is_shell) {
         return Err(OneShot::NoReusablePattern);
     }
+    if runs_project(part) {
+        return Err(OneShot::ProjectFiles);
+    }
     if strict && detect(&words).is_some() {
         return Err(OneShot::RuntimePayload);
     }
@@ -125,6 +135,16 @@ pub fn of_part(part: &Part, strict: bool) -> Result<Option<Entry>, OneShot> {
         return Err(OneShot::NoReusablePattern);
     }
     entry(program, dir, words.get(1..).unwrap_or_default()).map(Some)
+}
+
+/// Whether files of the project say what a command runs.
+pub fn runs_project(part: &Part) -> bool {
+    let words = if part.effective.is_empty() { &part.argv } else { &part.effective };
+    let words: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
+    let Some((first, arguments)) = words.split_first() else { return false };
+    let called = program::name(first);
+    let file = part.program.as_ref().and_then(|found| found.real.file_name()?.to_str()).unwrap_or_default();
+    [called.as_str(), file].into_iter().any(|name| super::project::runs(name, arguments))
 }
 
 /// An entry for one argument list in one directory. A program that does something else under each of its names is named by

@@ -112,7 +112,6 @@ fn a042_words_of_the_shell_in_front() {
         &[
             "command -p sh -c id",
             "command -p git status",
-            "command -v git",
             "exec -a x git status",
             "exec -c git status",
             "builtin eval id",
@@ -129,6 +128,8 @@ fn a042_words_of_the_shell_in_front() {
         ],
     );
     misses(&["exec", "command", "sh", "id"], &["exec sh -c id", "command sh -c id"]);
+    // A question starts nothing.
+    passes(&["ls"], &["command -v git", "type git", "command -v git && ls"]);
     passes(&["git"], &["exec git status", "command git status", "command -- git status"]);
 }
 

@@ -2,9 +2,8 @@
 //! one generated value for one argument list in one directory.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use regress::Regex;
@@ -14,12 +13,13 @@ use sha2::{Digest as _, Sha256};
 pub const MAX_PATTERN: usize = 4096;
 /// Longest arguments that a pattern is tried on, in bytes, joined.
 pub const MAX_INPUT: usize = 32 * 1024;
-/// How long a pattern may take.
-const DEADLINE: Duration = Duration::from_millis(250);
+/// How long a pattern may take, and how long it may wait for others before that.
+const DEADLINE: Duration = Duration::from_secs(1);
 /// How many patterns may be at work at once; one that does not end counts until it does.
 const MAX_AT_WORK: usize = 2;
 
-static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+static AT_WORK: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
 
 /// Why a pattern says nothing about arguments. An entry that allows does not match then, one that denies does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -107,17 +107,24 @@ impl ArgPattern {
 struct Counted;
 
 impl Counted {
+    /// Waits while too many are at work: calls at the same time must not make each other's entries fail.
     fn one() -> Option<Self> {
-        let before = AT_WORK.fetch_add(1, Ordering::AcqRel);
-        // One too many is dropped, and with it no longer counted.
-        let counted = Self;
-        (before < MAX_AT_WORK).then_some(counted)
+        let at_work = AT_WORK.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |at_work: &mut usize| *at_work >= MAX_AT_WORK;
+        let waited = ENDED.wait_timeout_while(at_work, DEADLINE, full);
+        let (mut at_work, late) = waited.unwrap_or_else(PoisonError::into_inner);
+        if late.timed_out() && *at_work >= MAX_AT_WORK {
+            return None;
+        }
+        *at_work += 1;
+        Some(Self)
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        AT_WORK.fetch_sub(1, Ordering::AcqRel);
+        *AT_WORK.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_one();
     }
 }
 

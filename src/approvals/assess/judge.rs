@@ -82,7 +82,9 @@ impl Judge<'_> {
         let argv = &candidate.argv;
         let called = argv.first().map(|word| word.text.as_str()).unwrap_or_default();
         let program = self.lookup.program(called, dir);
-        let trusted = program.as_ref().is_some_and(|shell| self.rules.safe.system(shell, self.lookup));
+        let trusted = program
+            .as_ref()
+            .is_some_and(|shell| self.rules.safe.system(shell, self.lookup) && !poses(called, shell));
         if !trusted && let Some(entry) = self.entry(argv, program.as_ref(), dir, true) {
             let part = Part {
                 by: By::Entry(entry),
@@ -132,8 +134,14 @@ impl Judge<'_> {
         part.program = self.program_of(first, dir);
         let name = program::name(&first.text);
         let arguments: Vec<String> = words.iter().skip(1).map(|word| word.text.clone()).collect();
-        let is_shell = analyse::is_shell(&name) && !arguments.is_empty();
-        if is_shell {
+        // Without arguments its text is whatever it is fed.
+        let is_shell = analyse::is_shell(&name);
+        if let Some(why) =
+            part.program.as_ref().and_then(file_name).and_then(|file| analyse::hidden(file, words))
+        {
+            return self.posing(why, words, part);
+        }
+        if is_shell && !arguments.is_empty() {
             part.script = self.script(words, part.program.as_ref(), dir);
             if let Some(entry) =
                 part.script.as_ref().and_then(|script| self.script_entry(script, &arguments, dir))
@@ -157,6 +165,15 @@ impl Judge<'_> {
         By::Nothing(Gap::NoEntry)
     }
 
+    /// A program that is something else than its name says (`x` that leads to a shell): what runs is unclear, but for a shell,
+    /// which is covered as any whose text is not followed.
+    fn posing(&self, why: Unclear, words: &[Argument], part: &Part) -> By {
+        let shell = why == Unclear::Shell && part.wrappers.is_empty();
+        let entry = || self.entry(words, part.program.as_ref(), part.dir.as_deref(), true);
+        let entry = if shell { entry() } else { None };
+        entry.map_or(By::Nothing(Gap::Unclear(why)), By::Entry)
+    }
+
     /// A shell whose text is not followed: by `*`, or by an entry for the shell that looks at its arguments (4.15).
     fn opaque_shell(&self, candidate: &Candidate, part: &mut Part) -> By {
         let words = candidate.argv.get(candidate.head..).unwrap_or_default();
@@ -173,7 +190,10 @@ impl Judge<'_> {
     /// called like a shell would run what was approved for shells.
     fn script(&self, words: &[Argument], shell: Option<&Program>, dir: Option<&Path>) -> Option<PathBuf> {
         let (called, operand) = (words.first()?, words.get(1)?);
-        let plain = READABLE.contains(&called.text.as_str()) && self.rules.safe.system(shell?, self.lookup);
+        let shell = shell?;
+        let plain = READABLE.contains(&called.text.as_str())
+            && self.rules.safe.system(shell, self.lookup)
+            && !poses(&called.text, shell);
         if !plain
             || operand.text.starts_with(['-', '+'])
             || operand.expands && !operand.text.starts_with("~/")
@@ -219,7 +239,8 @@ impl Judge<'_> {
             Some(program) => {
                 let listed =
                     Subject { word, program: Some(program), arguments: &[], dir: None, shell: false };
-                !self.rules.safe.system(program, self.lookup) && self.allowed(&listed).is_none()
+                poses(word, program)
+                    || !self.rules.safe.system(program, self.lookup) && self.allowed(&listed).is_none()
             }
             // A word of the shell where it is one, and nothing where it is not.
             None => word != "time",
@@ -250,6 +271,19 @@ impl Judge<'_> {
             _ => Cow::Borrowed(word),
         }
     }
+}
+
+/// The name of a file under which it is something of its own. A file that looks at the name by which it is called is what it is
+/// called, unless that is a name of the file as a whole.
+pub(super) fn file_name(program: &Program) -> Option<&str> {
+    let file = program.real.file_name()?.to_str()?;
+    let whole = ["busybox", "toybox", "coreutils"].iter().any(|whole| program.name().starts_with(whole));
+    (whole || !program.multi_call()).then_some(file)
+}
+
+/// Whether a wrapper or a shell is another program than it is called as.
+fn poses(called: &str, program: &Program) -> bool {
+    file_name(program).is_some_and(|file| analyse::poses(called, file))
 }
 
 fn bare(candidate: &Candidate, outer: Option<Outer<'_>>, place: &Place) -> Part {

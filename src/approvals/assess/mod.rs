@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `denying` | entries that deny |
 //! | `judge` | what covers one command |
+//! | `starters` | programs that start what their arguments name |
 //! | `suppress` | commands that change what the audit tells |
 
 mod denying;
 mod judge;
+mod starters;
 mod suppress;
 
 use std::cell::OnceCell;
@@ -57,6 +59,8 @@ pub struct Assessed {
     pub heredoc: bool,
     /// An entry that denies.
     pub denied: Option<DeniedBy>,
+    /// There are entries that deny, and a part of what runs cannot be compared with them.
+    pub unseen: bool,
     /// The rule of `strictInlineEval` that it was judged under.
     pub strict_inline: bool,
     /// Variables of the call about which no entry says anything ([`Self::called_with`]).
@@ -151,14 +155,19 @@ pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) ->
         || satisfied
             && parts.iter().all(|part| judge.durable(part))
             && parts.iter().any(|part| part.by != By::Builtin);
-    let seen = Seen { text, made: OnceCell::new() };
+    let seen = Seen { text, cwd, home: lookup.home(), made: OnceCell::new() };
+    let denied = denying::first(&judge, &parts, &seen);
+    let unseen = !rules.deny.is_empty() && seen.get().hidden;
     Assessed {
         text: text.to_owned(),
         cwd: cwd.to_owned(),
-        inline: inline(&analysis, rules, &seen),
+        inline: inline(&analysis, rules, &seen)
+            .or_else(|| parts.iter().find_map(code_of))
+            .or_else(|| rules.strict_inline.then(|| unseen_code(&judge, &parts, &analysis, &seen)).flatten()),
         suppresses: suppress::changes(text, &seen),
         heredoc: heredoc(text),
-        denied: denying::first(&judge, &parts, &seen),
+        denied,
+        unseen,
         strict_inline: rules.strict_inline,
         sets: Vec::new(),
         satisfied,
@@ -168,15 +177,26 @@ pub fn assess(text: &str, cwd: &Path, rules: &Rules<'_>, lookup: &dyn Lookup) ->
     }
 }
 
+/// Stands for the PATH that holds before the text: a directory that cannot be.
+const OLD_PATH: &str = "/dev/null/path";
+
 /// What can be seen of a text, looked at when it is first asked for.
 struct Seen<'t> {
     text: &'t str,
+    cwd: &'t Path,
+    home: Option<&'t Path>,
     made: OnceCell<Visible>,
 }
 
 impl Seen<'_> {
     fn get(&self) -> &Visible {
-        self.made.get_or_init(|| analyse::visible(self.text))
+        self.made.get_or_init(|| {
+            // What is put in front of PATH is looked at, and not the PATH that programs are found in anyway.
+            let known = [("HOME", self.home), ("PWD", Some(self.cwd)), ("PATH", Some(Path::new(OLD_PATH)))];
+            let text =
+                |(name, path): (&str, Option<&Path>)| Some((name.to_owned(), path?.to_str()?.to_owned()));
+            analyse::visible_with(self.text, known.into_iter().filter_map(text))
+        })
     }
 }
 
@@ -187,10 +207,39 @@ fn inline(analysis: &Result<Vec<Group>, Refused>, rules: &Rules<'_>, seen: &Seen
         Ok(groups) => first_inline(groups),
         Err(_) if rules.strict_inline => {
             let commands = &seen.get().commands;
-            commands.iter().find_map(|argv| inline_eval::detect(argv)).map(|hit| hit.descriptor)
+            // What is written to their input is not known.
+            let code = |argv: &Vec<String>| {
+                inline_eval::detect(argv).map(|hit| hit.descriptor).or_else(|| inline_eval::reads(argv, true))
+            };
+            commands.iter().find_map(code)
         }
         Err(_) => None,
     }
+}
+
+/// Code for an interpreter that is called by another name.
+fn code_of(part: &Part) -> Option<String> {
+    let file = judge::file_name(part.program.as_ref()?)?;
+    let words: Vec<&str> = part.effective.iter().map(|word| word.text.as_str()).collect();
+    analyse::hidden_code(file, &words)
+}
+
+/// The same in a text of which not every command is clear: at every word that can be seen to begin one.
+fn unseen_code(
+    judge: &Judge<'_>,
+    parts: &[Part],
+    analysis: &Result<Vec<Group>, Refused>,
+    seen: &Seen<'_>,
+) -> Option<String> {
+    let unclear = |part: &Part| matches!(part.by, By::Nothing(Gap::Unclear(_) | Gap::Untrusted(_)));
+    if analysis.is_ok() && !parts.iter().any(unclear) {
+        return None;
+    }
+    seen.get().commands.iter().find_map(|argv| {
+        let program = judge.lookup.program(argv.first()?, Some(judge.cwd))?;
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        analyse::hidden_code(judge::file_name(&program)?, &words)
+    })
 }
 
 fn first_inline(groups: &[Group]) -> Option<String> {
@@ -234,9 +283,14 @@ impl Assessed {
             inline_eval: self.strict_inline && self.inline.is_some(),
             unpinned: self.satisfied && unpinned,
             suppresses: self.suppresses,
+            unseen: self.unseen,
         }
     }
 }
 
+#[cfg(test)]
+mod denials;
+#[cfg(test)]
+mod linked;
 #[cfg(test)]
 mod tests;

@@ -95,6 +95,7 @@ impl Lab {
             parts,
             inline: None,
             suppresses: false,
+            unseen: false,
             heredoc: text.contains("<<"),
             denied: None,
             strict_inline: false,

@@ -256,7 +256,7 @@ fn what_is_hidden_cannot_be_code() {
                     }
                     if matches!(program, "git" | "python3") && matches!(option, "-c" | "-e") || option == "--"
                     {
-                        assert_eq!(show(&command, true).unwrap().text.contains(HIDDEN), false, "{command}");
+                        assert!(!show(&command, true).unwrap().text.contains(HIDDEN), "{command}");
                     }
                 }
             }

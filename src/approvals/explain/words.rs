@@ -2,6 +2,7 @@
 
 use crate::approvals::assess::{By, Gap};
 use crate::approvals::enforce::Unpinnable;
+use crate::approvals::host::error::UNSEEN;
 use crate::approvals::policy::Reason;
 use crate::approvals::remember::OneShot;
 use crate::shell::analyse::{Obstacle, Unclear};
@@ -98,6 +99,7 @@ pub const fn one_shot(why: OneShot) -> &'static str {
             "a shell, an interpreter, a wildcard or a program that was not found: what runs is not said by a program and \
              its arguments alone"
         }
+        OneShot::ProjectFiles => "files of the project say what it runs, and they may change",
     }
 }
 
@@ -113,6 +115,7 @@ pub fn reason(reason: Reason) -> String {
         Reason::AskAlways => "a person sees every command".to_owned(),
         Reason::InlineEval => "code in an argument needs a person".to_owned(),
         Reason::Unpinned => "it is covered, and cannot be run exactly as it was matched".to_owned(),
+        Reason::Unseen => UNSEEN.to_owned(),
         Reason::Suppresses => "it changes which findings of the audit are suppressed".to_owned(),
     }
 }
@@ -126,6 +129,7 @@ pub const fn layer(reason: Reason) -> &'static str {
         Reason::InlineEval => "inline-eval",
         Reason::Unpinned => "plan",
         Reason::Suppresses => "audit",
+        Reason::Unseen => "denylist",
     }
 }
 

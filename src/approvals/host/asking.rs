@@ -3,12 +3,17 @@
 use super::eligible::eligible;
 use super::error::names;
 use super::{Cleared, Launch, Looked, Standing};
+use crate::approvals::explain::words::one_shot;
 use crate::approvals::host_permit::Ground;
 use crate::approvals::policy::answer::{allowed, state};
 use crate::approvals::policy::judge::Judged;
 use crate::approvals::policy::{Answer, Decision, Denial, Persistence, Reason};
-use crate::approvals::remember::Remembered;
+use crate::approvals::remember::{Remembered, runs_project};
 use crate::config::exec::{Ask, Security};
+
+/// What an approval of a program that does what the project says does not cover.
+const PROJECT: &str =
+    "Warning: files of the project decide what this runs; they are not bound, and may change until it runs.";
 
 /// Whether the reviewer is asked before a person is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +56,8 @@ impl Asking {
             && !facts.inline_eval
             && !facts.suppresses
             && !facts.unpinned
-            && !facts.environment;
+            && !facts.environment
+            && !facts.unseen;
         let persistence = if lasting { Persistence::Patterns } else { Persistence::OneShot };
         let review = eligible(standing.policy, assessed);
         let mut asking = Self {
@@ -82,6 +88,9 @@ impl Asking {
                 refused.obstacle.told()
             ));
         }
+        if assessed.unseen {
+            self.warnings.push(format!("Warning: {}.", super::error::UNSEEN));
+        }
         if assessed.suppresses {
             self.warnings.push(
                 "Warning: this command changes which findings of the security audit are shown.".to_owned(),
@@ -93,6 +102,13 @@ impl Asking {
         }
         if let (true, Err(why)) = (assessed.satisfied, looked.enforced) {
             self.warnings.push(format!("Warning: it is listed, and cannot be run exactly as listed: {why}."));
+        }
+        if assessed.parts.iter().any(runs_project) {
+            self.warnings.push(PROJECT.to_owned());
+        }
+        if let (false, Remembered::OneShot(why)) = (self.always, looked.remembered) {
+            let why: Vec<&str> = why.iter().map(|why| one_shot(*why)).collect();
+            self.warnings.push(format!("Always is not offered: {}.", why.join("; ")));
         }
         if let Review::Skipped(why) = self.review {
             self.warnings.push(why.to_owned());

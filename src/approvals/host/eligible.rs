@@ -23,6 +23,9 @@ pub(super) fn eligible(policy: ModePolicy, assessed: &Assessed) -> Review {
         return Review::Off;
     }
     let Ok(groups) = &assessed.analysis else { return Review::Skipped(UNREAD) };
+    if assessed.unseen {
+        return Review::Skipped(UNREAD);
+    }
     if assessed.suppresses {
         return Review::Skipped(SUPPRESSES);
     }

@@ -43,6 +43,12 @@ pub enum HostDenied {
         /// The entry, and what helps.
         why: Why,
     },
+    /// Something is on the deny list, and what the command runs cannot be compared with it.
+    #[error("exec denied: {UNSEEN}")]
+    Unseen {
+        /// The list, and what helps.
+        why: Why,
+    },
     /// A person has to decide, and none can be reached.
     #[error("a person has to decide about this command ({}), and nobody can be asked{}", .reason.code(), behind(.missed.as_deref()))]
     Person {
@@ -59,6 +65,9 @@ pub enum HostDenied {
 fn behind(told: Option<&str>) -> String {
     told.map(|told| format!(": {told}")).unwrap_or_default()
 }
+
+/// Why a command is stopped by a deny list that cannot be compared with it.
+pub const UNSEEN: &str = "a deny list exists and what this runs cannot be seen";
 
 const fn word(host: Target) -> &'static str {
     match host {
@@ -111,6 +120,14 @@ impl HostDenied {
         Self::Listed { command, pattern, why: Why { rule, fix } }
     }
 
+    /// It cannot be compared with what is denied, and nobody is asked.
+    pub(super) fn unseen() -> Self {
+        let fix = "write out the program that is to run, without variables, patterns and substitutions in its place; or take \
+                   the entries out of the list";
+        let rule = "exec-approvals.json denylist".to_owned();
+        Self::Unseen { why: Why { rule, fix: fix.to_owned() } }
+    }
+
     /// Nobody can be asked.
     pub fn person(reason: Reason, standing: &Standing<'_>, host: Target, assessed: &Assessed) -> Self {
         let why = match reason {
@@ -128,6 +145,7 @@ impl HostDenied {
             Self::Miss { why, .. } => ("CRL-APPR-002", why),
             Self::Person { why, .. } => ("CRL-APPR-004", why),
             Self::Listed { why, .. } => ("CRL-APPR-005", why),
+            Self::Unseen { why } => ("CRL-APPR-009", why),
         }
     }
 }

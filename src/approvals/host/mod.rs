@@ -158,6 +158,10 @@ pub fn decide(host: Target, standing: &Standing<'_>, looked: &Looked<'_>) -> Nex
     if let Some(by) = &looked.assessed.denied {
         return Next::Deny(HostDenied::listed(by, looked.denied_by));
     }
+    // An open host is closed to it too.
+    if looked.assessed.unseen && standing.policy.ask == Ask::Off {
+        return Next::Deny(HostDenied::unseen());
+    }
     if skips(standing) {
         return run(Ground::ElevatedFull);
     }

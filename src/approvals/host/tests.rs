@@ -42,6 +42,7 @@ struct Facts {
     sets: bool,
     heredoc: bool,
     denied: bool,
+    unseen: bool,
     lasting: bool,
 }
 
@@ -55,6 +56,7 @@ const LISTED: Facts = Facts {
     sets: false,
     heredoc: false,
     denied: false,
+    unseen: false,
     lasting: true,
 };
 const MISSED: Facts = Facts { listed: false, ..LISTED };
@@ -95,7 +97,7 @@ impl Case<'_> {
             policy: call.tighten(effective.policy()),
             elevated: self.elevated,
             strict_inline: facts.inline,
-            denies: facts.denied,
+            denies: facts.denied || facts.unseen,
             scene: &self.scene,
         };
         if let Some(next) = ahead(Target::Gateway, &standing) {
@@ -181,6 +183,7 @@ fn assessed(facts: Facts) -> Assessed {
         parts: if facts.unread { Vec::new() } else { vec![part] },
         inline: facts.inline.then(|| "python -c".to_owned()),
         suppresses: facts.suppresses,
+        unseen: facts.unseen,
         heredoc: facts.heredoc,
         denied: facts.denied.then(|| DeniedBy {
             entry: Some(0),
@@ -262,6 +265,18 @@ fn a_deny_list_comes_first() {
     let (rule, fix) = case("{}", EMPTY, denied).told();
     assert_eq!(rule, "exec-approvals.json agents.*.denylist[0]");
     assert!(fix.ends_with("`creel approvals allowlist remove --deny ls --agent '*'`"), "{fix}");
+}
+
+#[test]
+fn what_cannot_be_compared_with_a_deny_list_does_not_run_unasked() {
+    let unseen = Facts { unseen: true, ..LISTED };
+    for exec in ["{}", "{mode: 'full'}", "{mode: 'allowlist'}"] {
+        assert_eq!(word(exec, unseen), "CRL-APPR-009", "{exec}");
+        let elevated = Case { elevated: Level::Full, ..case(exec, EMPTY, unseen) };
+        assert_eq!(elevated.word(), "CRL-APPR-009", "{exec}");
+    }
+    assert_eq!(word("{mode: 'ask'}", unseen), "ask denylist-unseen");
+    assert_eq!(word("{security: 'full', ask: 'on-miss'}", unseen), "ask denylist-unseen");
 }
 
 #[test]

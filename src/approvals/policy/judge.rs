@@ -21,6 +21,8 @@ pub struct Facts {
     pub unpinned: bool,
     /// It changes which findings of the audit are suppressed.
     pub suppresses: bool,
+    /// Something is on the deny list, and what the command runs cannot be compared with it.
+    pub unseen: bool,
 }
 
 impl Facts {
@@ -53,6 +55,8 @@ pub enum Reason {
     Unpinned,
     /// It changes which findings are suppressed.
     Suppresses,
+    /// Something is on the deny list, and what it runs cannot be seen.
+    Unseen,
 }
 
 impl Reason {
@@ -69,12 +73,13 @@ impl Reason {
             Self::InlineEval => "inline-eval",
             Self::Unpinned => "execution-plan-miss",
             Self::Suppresses => "audit-suppression",
+            Self::Unseen => "denylist-unseen",
         }
     }
 
     /// Whether no fallback and no grant stands in for a person's answer (spec `approvals.md` 8.02, 10.03).
     pub const fn needs_answer(self) -> bool {
-        matches!(self, Self::InlineEval | Self::Unpinned | Self::Suppresses)
+        matches!(self, Self::InlineEval | Self::Unpinned | Self::Suppresses | Self::Unseen)
     }
 }
 
@@ -135,6 +140,11 @@ pub fn judge(policy: ModePolicy, facts: &Facts) -> Judged {
     }
     if facts.suppresses && (policy.security, policy.ask) != (Security::Full, Ask::Off) {
         says.push(say(must_ask, Reason::Suppresses));
+    }
+    // Whoever wrote what must never run is asked, or it does not run, however open the host is otherwise.
+    if facts.unseen {
+        let verdict = if policy.ask == Ask::Off { Verdict::Deny } else { Verdict::Ask };
+        says.push(say(verdict, Reason::Unseen));
     }
     Judged { verdict: Verdict::all(says.iter().map(|say| say.verdict)), says }
 }

@@ -136,9 +136,10 @@ fn candidate(simple: &Simple, piped: bool, depth: usize, dir: &Dir) -> Candidate
         })
         .collect();
     let texts: Vec<&str> = argv.iter().map(|argument| argument.text.as_str()).collect();
-    let inline = inline_eval::detect(&texts).map(|hit| hit.descriptor);
     let document =
         simple.redirects.iter().any(|redirect| matches!(redirect.kind, RedirectKind::HereDocument { .. }));
+    let inline = inline_eval::detect(&texts).map(|hit| hit.descriptor);
+    let inline = inline.or_else(|| inline_eval::reads(&texts, piped || document));
     let found = runs::of(&argv, runs::Around { fed: piped || document, depth });
     let runs = if simple.assignments.is_empty() { found.runs } else { Runs::Unclear(Unclear::Environment) };
     Candidate {

@@ -21,12 +21,14 @@
 //! | `wrapper` | programs that run another one, with the options that are understood |
 //! | `packages` | package managers, and when they start what their arguments name |
 //! | `carried` | a shell's text that runs its own arguments |
+//! | `named` | what a command is by the name of the file that a link leads to |
 //! | `obstacle` | the first construct that is not modelled |
 //! | [`fn@visible`] | every command that can be seen, for rules that deny |
 
 mod builtin;
 mod carried;
 mod list;
+mod named;
 mod obstacle;
 mod packages;
 mod runs;
@@ -35,8 +37,9 @@ mod wrapper;
 
 use super::inline_eval::positional;
 use super::parse::{self, Span};
+pub use named::{hidden, hidden_code, poses};
 pub use obstacle::{Obstacle, Refused};
-pub use visible::{Visible, visible};
+pub use visible::{Visible, visible, visible_with};
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -213,6 +213,10 @@ impl Look<'_> {
         let word = redirect.word();
         let null = word.literal().is_some_and(|text| text == "/dev/null");
         let obstacle = match &redirect.kind {
+            // Of a number of two digits `dash` makes an argument.
+            _ if redirect.descriptor.is_some_and(|number| !(0..=9).contains(&number)) => {
+                Some(Obstacle::Redirect)
+            }
             RedirectKind::Duplicate(word) if word.literal().is_some_and(descriptor) => None,
             RedirectKind::Read(_) | RedirectKind::Write(_) if null && !redirect.beyond_posix => None,
             RedirectKind::HereDocument { quoted: true, .. } => None,
@@ -226,7 +230,7 @@ impl Look<'_> {
     }
 }
 
-/// A descriptor's number, or that it is closed.
+/// A descriptor's number that every shell takes for one, or that it is closed.
 fn descriptor(text: &str) -> bool {
-    text == "-" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+    text == "-" || text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -58,7 +58,12 @@ impl<'a> Look<'a> {
                     self.head += at;
                 }
                 wrapper::Inner::At(_) | wrapper::Inner::Blocked => return Runs::Unclear(Unclear::Wrapper),
-                wrapper::Inner::Query => return Runs::Unclear(Unclear::Query),
+                wrapper::Inner::Query => {
+                    let names = words.get(2..).unwrap_or_default();
+                    // Behind a program it is one of that name, if there is one.
+                    let asks = self.builtins() && !names.is_empty() && names.iter().all(builtin::name_of);
+                    return if asks { Runs::Builtin } else { Runs::Unclear(Unclear::Query) };
+                }
                 wrapper::Inner::None => return self.program(&name, &first.text),
             }
         }
@@ -138,8 +143,9 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Whether code stands in the arguments of `find`.
+/// Whether code stands in the arguments of `find`, whatever it is called.
 pub(super) fn code_of(words: &[Argument]) -> bool {
-    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let arguments = words.iter().skip(1).map(|word| word.text.as_str());
+    let words: Vec<&str> = std::iter::once("find").chain(arguments).collect();
     inline_eval::detect(&words).is_some()
 }

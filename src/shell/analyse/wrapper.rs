@@ -92,12 +92,68 @@ pub(super) fn is_shell(name: &str) -> bool {
         "pwsh",
         "rbash",
         "lksh",
+        "bash-static",
+        "hush",
+        "ion",
+        "loksh",
+        "mksh-static",
+        "murex",
+        "oksh",
+        "pdksh",
+        "posh",
+        "rksh",
+        "rzsh",
+        "sash",
+        "static-sh",
+        "zsh-static",
     ];
     SHELLS.contains(&name) || SHELLS.contains(&program::unversioned(name))
 }
 
 /// Programs that start what their arguments name, and change what that is.
-const CARRIERS: &[&str] = &["xargs", "parallel", "busybox", "toybox", "script", "entr"];
+const CARRIERS: &[&str] = &[
+    "agetty",
+    "at",
+    "autossh",
+    "batch",
+    "busybox",
+    "ccache",
+    "coreutils",
+    "distcc",
+    "entr",
+    "env-parallel",
+    "getty",
+    "icecc",
+    "inotifyd",
+    "parallel",
+    "parallel-ssh",
+    "run-parts",
+    "sccache",
+    "screen",
+    "script",
+    "scriptreplay",
+    "sem",
+    "tmux",
+    "toybox",
+    "xargs",
+];
+/// Programs that start what their arguments name behind one of these words, and manage something else otherwise.
+const SUBCOMMANDS: &[(&[&str], &[&str])] = &[
+    (&["asdf"], &["exec", "env", "shell", "cmd"]),
+    (&["direnv"], &["exec"]),
+    (&["mise", "rtx"], &["exec", "x", "run", "r", "watch", "w", "en", "task", "tasks", "t", "shell"]),
+    (&["nix"], &["run", "shell", "develop", "fmt"]),
+    (&["rustup", "volta", "conda", "mamba", "micromamba", "pyenv", "rbenv", "nodenv"], &["run", "exec"]),
+    (&["perf"], &["record", "stat", "trace", "mem", "kvm", "c2c", "sched", "lock"]),
+    (&["snap", "flatpak"], &["run", "shell"]),
+    (&["aqua"], &["exec", "x"]),
+    (&["poetry", "pipenv", "pdm", "hatch", "rye"], &["run", "shell"]),
+    (&["uv"], &["run", "tool", "x"]),
+    (&["pipx"], &["run", "runpip"]),
+    (&["bundle", "bundler"], &["exec", "console"]),
+    (&["busctl", "dbus-send"], &["call"]),
+    (&["ip"], &["exec", "vrf", "netns"]),
+];
 /// Wrappers that change who or where the inner command is, or how long it lives (7.01).
 const BLOCKED: &[&str] = &[
     "bwrap",
@@ -161,13 +217,34 @@ const STARTING: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["sort"], &["--compress-program"]),
-    // A configuration names commands that run here.
-    (&["ssh"], &["-o", "-F"]),
+    (&["split"], &["--filter"]),
+    (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
+    (&["scp", "sftp"], &["-o", "-F", "-S", "-D"]),
+    (&["man"], &["-P", "-H", "--pager", "--html"]),
+    (&["tcpdump"], &["-z"]),
+    (&["nc", "ncat", "netcat"], &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
+    (&["zip"], &["-TT", "--unzip-command"]),
+    (&["wget"], &["--use-askpass"]),
 ];
+
+/// Whether a name is that of a program that runs another one in one way or the other.
+pub(super) fn is_known(name: &str) -> bool {
+    name == "env"
+        || WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+        || BLOCKED.contains(&name)
+        || CARRIERS.contains(&name)
+}
 
 /// Whether a program starts others that its arguments name.
 pub(super) fn starts_others(name: &str, words: &[Argument]) -> bool {
     if CARRIERS.contains(&name) || packages::starts(name, words) || name == "find" && runs::code_of(words) {
+        return true;
+    }
+    let first = || words.iter().skip(1).find(|word| !word.text.starts_with('-'));
+    let behind = |(names, commands): &(&[&str], &[&str])| {
+        names.contains(&name) && first().is_some_and(|word| commands.contains(&word.text.as_str()))
+    };
+    if name == "ssh" && configured(words) || SUBCOMMANDS.iter().any(behind) {
         return true;
     }
     let Some((_, options)) = STARTING.iter().find(|(names, _)| names.contains(&name)) else { return false };
@@ -176,6 +253,33 @@ pub(super) fn starts_others(name: &str, words: &[Argument]) -> bool {
     let given =
         |(at, word): (usize, &Argument)| options.iter().any(|option| has(&word.text, option, old(at)));
     words.iter().skip(1).enumerate().any(given)
+}
+
+/// Whether `ssh` gets options that name programs to be run or loaded here. What stands behind the host and is no option is the
+/// command there, and of its words none is an option of this program.
+fn configured(words: &[Argument]) -> bool {
+    /// They take a value.
+    const VALUES: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+    let mut words = words.iter().skip(1).map(|word| word.text.as_str());
+    let mut host = false;
+    while let Some(word) = words.next() {
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            if host {
+                return false;
+            }
+            host = true;
+            continue;
+        };
+        let Some(at) = letters.find(|letter| VALUES.contains(letter)) else { continue };
+        let (_, value) = letters.split_at(at);
+        if value.starts_with(['o', 'F', 'I']) {
+            return true;
+        }
+        if value.len() == 1 {
+            words.next();
+        }
+    }
+    false
 }
 
 /// Whether a word is an option, alone or among other letters, its value joined to it or not; of a long one a beginning is

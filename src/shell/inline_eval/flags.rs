@@ -40,11 +40,12 @@ fn joined(program: &Program, argument: &str) -> Option<String> {
     Some((*told).to_owned())
 }
 
-/// `-lane code`: harmless letters, then one that takes code. `0` and `l` of perl have digits behind them.
+/// `-lane code`: letters, then one that takes code. A letter that takes the rest as its value ends them; `x` behind a `0` is
+/// a part of its number.
 fn cluster(program: &Program, argument: &str) -> Option<String> {
-    let (harmless, code) = program.cluster?;
+    let (values, code) = program.cluster?;
     let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-    let mut digits = false;
+    let mut before = ' ';
     for letter in letters.chars() {
         if code.contains(letter) {
             let told = if program.cased.iter().any(|flag| flag.ends_with(letter)) {
@@ -54,11 +55,10 @@ fn cluster(program: &Program, argument: &str) -> Option<String> {
             };
             return Some(format!("-{told}"));
         }
-        let known = harmless.contains(letter) || digits && letter.is_ascii_digit();
-        if !known {
+        if values.contains(letter) && (letter, before) != ('x', '0') {
             return None;
         }
-        digits = letter.is_ascii_digit() || matches!(letter, 'l' | 'W');
+        before = letter;
     }
     None
 }

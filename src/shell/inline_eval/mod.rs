@@ -9,12 +9,16 @@
 //! | [`program`] | names of interpreters |
 //! | `table` | their flags |
 //! | `flags` | a flag in an argument list |
+//! | `given` | code that no flag tells |
+//! | `fed` | interpreters that run what they read |
 //! | `operand` | programs whose first operand is code |
 //! | `carrier` | programs that run another program |
 //! | `positional` | `sh -c '"$@"' …`: the command behind the text |
 
 pub(super) mod carrier;
+mod fed;
 mod flags;
+mod given;
 mod operand;
 pub(super) mod positional;
 pub mod program;
@@ -28,6 +32,9 @@ const MAX_DEPTH: usize = 16;
 /// How many words are looked at in one argument list; a word counts each time. Behind it the answer is to ask: who
 /// needs more readings than that hides something.
 const MAX_WORK: usize = 1 << 20;
+
+/// How many beginnings of a command are tried in the search for one that reads its input. Behind it the answer is to ask.
+const MAX_READINGS: usize = 1 << 16;
 
 /// Code in an argument list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +55,35 @@ pub struct Hit {
 pub fn detect<S: AsRef<str>>(argv: &[S]) -> Option<Hit> {
     let argv: Vec<&str> = argv.iter().map(|argument| argument.as_ref().trim()).collect();
     Search { left: MAX_WORK }.find(&argv, 0)
+}
+
+/// Finds an interpreter that runs what it reads, at the command or behind programs that run another one: it is given no file,
+/// or told to read its input. `fed`: something is written to its input, so that options tell nothing else.
+pub fn reads<S: AsRef<str>>(argv: &[S], fed: bool) -> Option<String> {
+    let argv: Vec<&str> = argv.iter().map(|argument| argument.as_ref().trim()).collect();
+    reads_at(&argv, fed, 0, &mut { MAX_READINGS })
+}
+
+fn reads_at(argv: &[&str], fed: bool, depth: usize, left: &mut usize) -> Option<String> {
+    let (first, arguments) = argv.split_first()?;
+    let name = program::name(first);
+    *left = left.saturating_sub(1);
+    if let Some(reads) = table::of(&name).and_then(|program| program.reads) {
+        return fed::runs(reads, arguments, fed).then(|| format!("{name} input"));
+    }
+    let inner = carrier::inner(&name, arguments)?;
+    if depth >= MAX_DEPTH || *left == 0 {
+        return Some(format!("{name} <nested>"));
+    }
+    match inner {
+        Inner::Tails(starts) => {
+            starts.into_iter().find_map(|at| reads_at(arguments.get(at..)?, fed, depth + 1, left))
+        }
+        Inner::Split(words) => {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            reads_at(&words, fed, depth + 1, left)
+        }
+    }
 }
 
 /// One search, with what is left of its work.
@@ -105,7 +141,9 @@ fn nested(executable: &str, name: String) -> Hit {
 /// The flag, or what stands for one.
 fn code(program: &table::Program, arguments: &[&str]) -> Option<String> {
     let flag = flags::find(program, arguments);
-    flag.or_else(|| program.operand.and_then(|operand| operand::find(operand, arguments)).map(str::to_owned))
+    let given = || program.given.and_then(|given| given(arguments)).map(str::to_owned);
+    flag.or_else(given)
+        .or_else(|| program.operand.and_then(|operand| operand::find(operand, arguments)).map(str::to_owned))
 }
 
 fn hit(executable: &str, name: String, flag: String) -> Hit {

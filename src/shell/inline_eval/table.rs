@@ -1,7 +1,8 @@
 //! The flags of interpreters that put code on the command line (spec `approvals.md` 8.06).
 
+use super::fed::{self, Reads};
 use super::operand::Operand;
-use super::program;
+use super::{given, program};
 
 /// One family of programs.
 #[derive(Debug)]
@@ -14,7 +15,8 @@ pub(super) struct Program {
     pub cased: &'static [&'static str],
     /// Short flags that take what is joined to them, in this case; told as the flag beside it.
     pub joined: &'static [(&'static str, &'static str)],
-    /// Letters that may stand together, in front of those that take code.
+    /// Of letters that stand together those that take the rest as their value, and those that take code. Whatever is in front
+    /// of the latter, known or not, does not hide them.
     pub cluster: Option<(&'static str, &'static str)>,
     /// Long flags of which a beginning is enough; how much of it, and whether an empty value behind `=` counts.
     pub short_of: &'static [(&'static str, usize, bool)],
@@ -26,6 +28,10 @@ pub(super) struct Program {
     pub past_end: bool,
     /// A value behind `=` counts for flags with one dash too.
     pub single_equals: bool,
+    /// Code in arguments that no flag of the lists above tells.
+    pub given: Option<fn(&[&str]) -> Option<&'static str>>,
+    /// It runs what it reads where it is given no file.
+    pub reads: Option<&'static Reads>,
     /// Beyond the list of names that upstream calls interpreters.
     pub beyond: bool,
 }
@@ -41,6 +47,8 @@ const NONE: Program = Program {
     operand: None,
     past_end: false,
     single_equals: false,
+    given: None,
+    reads: None,
     beyond: false,
 };
 
@@ -48,13 +56,17 @@ const PYTHON: Program = Program {
     names: &["python", "python2", "python3", "pypy", "pypy3"],
     flags: &["-c"],
     joined: &[("-c", "-c")],
-    cluster: Some(("BEIOPRSbdiqsuvx", "c")),
+    cluster: Some(("WXQm", "c")),
+    given: Some(given::python),
+    reads: Some(&fed::PYTHON),
     ..NONE
 };
 const NODE: Program = Program {
     names: &["node", "nodejs"],
     flags: &["-e", "--eval", "-p", "--print"],
     joined: &[("-e", "-e"), ("-p", "-p")],
+    given: Some(given::data),
+    reads: Some(&fed::NODE),
     ..NONE
 };
 /// Of a mode, `e` and `E` alike.
@@ -82,11 +94,15 @@ static PROGRAMS: &[Program] = &[
         names: &["perl"],
         flags: E,
         joined: &[("-e", "-e"), ("-E", "-e")],
-        cluster: Some(("acfghlnpstuvwSTUVWX0", "eE")),
+        cluster: Some(("IMmDxFVCi", "eE")),
+        given: Some(given::perl),
+        reads: Some(&fed::PERL),
         ..NONE
     },
     Program {
         names: &["php"],
+        given: Some(given::php),
+        reads: Some(&fed::PHP),
         cased: &["-r", "-B", "-E", "-R"],
         joined: &[("-r", "-r"), ("-B", "-B"), ("-E", "-E"), ("-R", "-R")],
         short_of: &[
@@ -97,18 +113,37 @@ static PROGRAMS: &[Program] = &[
         ],
         ..NONE
     },
-    Program { names: &["r", "rscript", "osascript", "lua"], flags: E, joined: E_JOINED, ..NONE },
-    Program { names: &["luajit"], flags: E, joined: E_JOINED, beyond: true, ..NONE },
+    Program {
+        names: &["r", "rscript", "osascript", "lua"],
+        flags: E,
+        joined: E_JOINED,
+        reads: Some(&fed::OTHER),
+        ..NONE
+    },
+    Program {
+        names: &["luajit"],
+        flags: E,
+        joined: E_JOINED,
+        reads: Some(&fed::OTHER),
+        beyond: true,
+        ..NONE
+    },
     Program {
         names: &["julia"],
         flags: &["-e", "--eval", "--print"],
         cased: &["-E"],
         joined: &[("-e", "-e"), ("-E", "-E")],
+        reads: Some(&fed::OTHER),
         ..NONE
     },
-    Program { names: &["elixir", "iex"], flags: &["-e", "--eval", "--rpc-eval"], ..NONE },
-    Program { names: &["guile"], flags: &["-c", "-e"], ..NONE },
-    Program { names: &["groovy"], flags: E, cluster: Some(("pn", "e")), ..NONE },
+    Program {
+        names: &["elixir", "iex"],
+        flags: &["-e", "--eval", "--rpc-eval"],
+        reads: Some(&fed::OTHER),
+        ..NONE
+    },
+    Program { names: &["guile"], flags: &["-c", "-e"], reads: Some(&fed::OTHER), ..NONE },
+    Program { names: &["groovy"], flags: E, cluster: Some(("Dcibl", "e")), ..NONE },
     Program {
         names: &["scala", "scala-cli"],
         flags: &[
@@ -129,7 +164,7 @@ static PROGRAMS: &[Program] = &[
         ..NONE
     },
     Program { names: &["clojure", "clj"], flags: &["-e", "--eval"], ..NONE },
-    Program { names: &["raku", "perl6"], flags: E, joined: E_JOINED, cluster: Some(("np", "e")), ..NONE },
+    Program { names: &["raku", "perl6"], flags: E, joined: E_JOINED, cluster: Some(("IM", "e")), ..NONE },
     Program { names: &["ghc", "ghci"], flags: E, ..NONE },
     Program { names: &["erl", "werl"], flags: &["-eval", "-run", "-s"], ..NONE },
     Program {
@@ -166,7 +201,8 @@ static PROGRAMS: &[Program] = &[
         flags: &["-f", "--file", "--makefile", "--eval"],
         cased: &["-E"],
         joined: &[("-f", "-f"), ("-E", "-E")],
-        cluster: Some(("BbdeikLnpqRrStvw", "fE")),
+        cluster: Some(("CIoWjl", "fE")),
+        given: Some(given::make),
         short_of: &[("--eval", 4, true), ("--file", 4, false), ("--makefile", 5, false)],
         ..NONE
     },
@@ -180,8 +216,14 @@ static PROGRAMS: &[Program] = &[
     Program { names: &["xargs"], operand: Some(&super::operand::XARGS), ..NONE },
 ];
 
-const RUBY: Program =
-    Program { names: &["ruby"], flags: E, joined: E_JOINED, cluster: Some(("acdhlnpsvwxySUW", "e")), ..NONE };
+const RUBY: Program = Program {
+    names: &["ruby"],
+    flags: E,
+    joined: E_JOINED,
+    cluster: Some(("ICEFKTWrix", "e")),
+    reads: Some(&fed::RUBY),
+    ..NONE
+};
 
 /// The program of a name, with a version behind it or without.
 pub(super) fn of(name: &str) -> Option<&'static Program> {

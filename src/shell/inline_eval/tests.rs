@@ -20,6 +20,26 @@ fn code_is_found() {
         ("gdb -ev x", "-eval-command"),
         ("deno eval 1", "eval"),
         ("luajit -e x", "-e"),
+        ("python3 -tc x", "-c"),
+        ("python3 -?c x", "-c"),
+        ("python3 -Im timeit x", "-m"),
+        ("python3 -W ignore -mtimeit x", "-m"),
+        ("make -sE x", "-E"),
+        ("make SHELL=/tmp/x", "<variable>"),
+        ("make A=$(shell,x)", "<variable>"),
+        ("make A!=x", "<variable>"),
+        ("make CC=x; all", "<variable>"),
+        ("ruby -0777ne x", "-e"),
+        ("perl -0x41ne x", "-e"),
+        ("perl -MFoo;x a.pl", "-M"),
+        ("perl -wmFoo(x) a.pl", "-m"),
+        ("node --import=data:text/javascript,x a.js", "data:"),
+        ("node --loader DATA:x a.js", "data:"),
+        ("deno run data:x", "data:"),
+        ("php -d auto_prepend_file=data:x a.php", "-d"),
+        ("prlimit --nofile=5 python3 -c x", "-c"),
+        ("/lib64/ld-linux-x86-64.so.2 /usr/bin/python3 -c x", "-c"),
+        ("faketime x systemd-inhibit --what=x python3 -c x", "-c"),
     ] {
         assert_eq!(flag(line).as_deref(), Some(expected), "{line}");
     }
@@ -48,6 +68,46 @@ fn it_is_found_behind_others() {
     assert_eq!(detect(&["bash", "-ec", "\"$1\" \"$2\"", "_", "python3", "x"]), None);
     let deep: Vec<&str> = std::iter::repeat_n("nice", 40).chain(["ls"]).collect();
     assert_eq!(detect(&deep).unwrap().flag, "<nested>");
+}
+
+#[test]
+fn interpreters_run_what_they_read() {
+    for line in [
+        "python3",
+        "python3 -",
+        "python3 -u",
+        "python3 -W ignore",
+        "python3 /dev/stdin",
+        "node --require x",
+        "perl -w",
+        "ruby -rjson",
+        "php",
+        "nice python3 -",
+        "lua -",
+        "node - a",
+    ] {
+        let argv: Vec<&str> = line.split(' ').collect();
+        assert!(reads(&argv, true).is_some(), "{line}");
+    }
+    for line in [
+        "python3 a.py",
+        "python3 -m json.tool",
+        "python3 -V",
+        "node --version",
+        "perl a.pl",
+        "php -v",
+        "ruby -rjson a.rb",
+        "node --require x a.js",
+        "jq .",
+        "cat",
+        "python3 -W ignore a.py",
+    ] {
+        let argv: Vec<&str> = line.split(' ').collect();
+        assert_eq!(reads(&argv, true), None, "{line}");
+    }
+    assert!(reads(&["python3"], false).is_some());
+    assert!(reads(&["python3", "-"], false).is_some());
+    assert_eq!(reads(&["python3", "-u"], false), None);
 }
 
 /// No argument list takes long; one that would is asked.
@@ -93,6 +153,17 @@ fn ordinary_commands_are_not() {
         "perl -w script.pl",
         "Rscript run.R",
         "deno run eval.ts",
+        "python3 -m pytest -k x",
+        "python3 -Wignore a.py",
+        "python3 -X faulthandler a.py",
+        "perl -MPOSIX=floor,ceil -w a.pl",
+        "perl -Mstrict a.pl",
+        "perl -pi.bake a.pl",
+        "ruby -rjson a.rb",
+        "ruby -Eutf-8 a.rb",
+        "make CC=gcc -j4 all",
+        "make -Cdocfe",
+        "node --require ./x.js a.js",
     ] {
         assert_eq!(flag(line), None, "{line}");
     }

@@ -1,5 +1,6 @@
 //! What a command line starts in turn.
 
+use super::UNKNOWN;
 use crate::shell::inline_eval::{carrier, positional, program};
 
 /// One thing that is started.
@@ -7,6 +8,8 @@ use crate::shell::inline_eval::{carrier, positional, program};
 pub(super) enum Inner {
     /// Words.
     Line(Vec<String>),
+    /// Words of which it is not known whether they are a command.
+    Guess(Vec<String>),
     /// Shell text, with its positional parameters from `$0` on.
     Text(String, Vec<String>),
 }
@@ -70,9 +73,8 @@ pub(super) fn of(name: &str, argv: &[String], inputs: &[String]) -> Vec<Inner> {
     }
     if RUNNERS.contains(&name) {
         let begins = |at: &usize| arguments.get(*at).is_some_and(|word| !word.starts_with('-'));
-        found.extend(
-            (0..arguments.len()).filter(begins).take(64).filter_map(|at| arguments.get(at..)).map(line),
-        );
+        let starts = (0..arguments.len()).filter(begins).take(64);
+        found.extend(starts.filter_map(|at| Some(ran(name, &arguments, at, arguments.get(at..)?))));
     }
     let text = |text: &str| Inner::Text(text.to_owned(), Vec::new());
     if TEXTS.contains(&name) {
@@ -86,6 +88,55 @@ pub(super) fn of(name: &str, argv: &[String], inputs: &[String]) -> Vec<Inner> {
         _ => {}
     }
     found
+}
+
+/// Options of `xargs` whose value is the next word.
+const XARGS_VALUES: &[&str] = &["-I", "-n", "-P", "-L", "-s", "-d", "-E", "-a"];
+/// Words behind which a program stands.
+const BEFORE: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec"];
+/// The same of programs that run packages.
+const OF_PACKAGES: &[&str] = &["exec", "x", "dlx", "--"];
+
+/// What a runner starts whose words from a place on these are. What it puts in for `{}`, and what `xargs` reads, is not known.
+fn ran(name: &str, arguments: &[&str], at: usize, words: &[&str]) -> Inner {
+    let before = at.checked_sub(1).and_then(|before| arguments.get(before)).copied();
+    let first = || {
+        let value = |at: usize| {
+            at.checked_sub(1).and_then(|at| arguments.get(at)).is_some_and(|word| XARGS_VALUES.contains(word))
+        };
+        (0..arguments.len()).find(|at| {
+            arguments.get(*at).is_some_and(|word| !word.starts_with('-')) && !(name == "xargs" && value(*at))
+        })
+    };
+    let words_before = if matches!(name, "find" | "fd") { BEFORE } else { OF_PACKAGES };
+    let behind = before.is_some_and(|before| words_before.contains(&before));
+    let certain = behind
+        || !matches!(name, "find" | "fd" | "npm" | "pnpm" | "yarn" | "yarnpkg" | "bun" | "deno")
+            && first() == Some(at);
+    let unknown = UNKNOWN.to_string();
+    let mut made: Vec<String> = words.iter().map(|word| word.replace("{}", &unknown)).collect();
+    if matches!(name, "xargs" | "parallel") {
+        made.push(unknown);
+    }
+    if certain { Inner::Line(made) } else { Inner::Guess(made) }
+}
+
+/// Whether a command runs a text that comes from where nobody can look: a pipe from a program that is not known to print just
+/// that, another command's output in place of a file.
+pub(super) fn hidden(name: &str, argv: &[String], piped: bool) -> bool {
+    let arguments: Vec<&str> = argv.iter().skip(1).map(String::as_str).collect();
+    let unknown = UNKNOWN.to_string();
+    let made = |file: &&str| {
+        **file == *unknown || ["/dev/fd/", "/proc/self/fd/"].iter().any(|start| file.starts_with(start))
+    };
+    let operand = arguments.iter().find(|word| !word.starts_with('-'));
+    if matches!(name, "." | "source") {
+        return operand.is_some_and(|file| made(file) || *file == "/dev/stdin" && piped);
+    }
+    if !is_shell(name) || positional::payload(&arguments).is_some() || command_flag(&arguments).is_some() {
+        return false;
+    }
+    operand.is_some_and(made) || piped && reads(&arguments)
 }
 
 /// The value of `-c`, `--command`.
@@ -111,12 +162,16 @@ fn shell(argv: &[String], arguments: &[&str], inputs: &[String]) -> Vec<Inner> {
     if let Some(text) = command_flag(arguments) {
         return vec![Inner::Text(text.to_owned(), Vec::new())];
     }
-    let reads = arguments.iter().all(|argument| argument.starts_with('-'))
-        || arguments.first().is_some_and(|first| first.starts_with('-') && first.contains('s'))
-        || arguments.contains(&"/dev/stdin");
-    if reads {
+    if reads(arguments) {
         inputs.iter().map(|input| Inner::Text(input.clone(), Vec::new())).collect()
     } else {
         Vec::new()
     }
+}
+
+/// Whether a shell reads its text from standard input.
+fn reads(arguments: &[&str]) -> bool {
+    arguments.iter().all(|argument| argument.starts_with('-'))
+        || arguments.first().is_some_and(|first| first.starts_with('-') && first.contains('s'))
+        || arguments.contains(&"/dev/stdin")
 }

@@ -38,6 +38,12 @@ pub(super) struct Line<'a> {
     pub rough: bool,
     /// Directories that were gone to before, each as written; the first is where the text starts.
     pub directories: &'a [String],
+    /// Values that PATH was given before, for this command or for all.
+    pub paths: &'a [String],
+    /// What it runs is said where nobody looks: by another program, or by a file that is none.
+    pub hidden: bool,
+    /// One of many places where a command may begin.
+    pub guess: bool,
 }
 
 /// Not all was looked at: there is too much of it.
@@ -60,6 +66,8 @@ pub(super) fn each<'v>(
         positional: Vec::new(),
         printed: Vec::new(),
         directories: vec![String::new()],
+        paths: Vec::new(),
+        piped: false,
         left: MAX_LINES,
         text: MAX_TEXT,
     };
@@ -75,6 +83,9 @@ struct Lines<'v> {
     /// What the last command printed that prints its arguments.
     printed: Vec<String>,
     directories: Vec<String>,
+    paths: Vec<String>,
+    /// Standard input comes from a program of which it is not known what it prints.
+    piped: bool,
     left: usize,
     text: usize,
 }
@@ -92,6 +103,7 @@ impl Lines<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline, depth: usize) -> Looked {
         self.printed.clear();
+        self.piped = false;
         for command in &pipeline.commands {
             match command {
                 Command::Simple(simple) => self.simple(simple, depth)?,
@@ -134,6 +146,9 @@ impl Lines<'_> {
         for assignment in &simple.assignments {
             self.words(&assignment.value, depth)?;
             let value = self.expand(&assignment.value)?.join(" ");
+            if assignment.name == "PATH" {
+                self.paths.push(value.clone());
+            }
             self.variables.insert(assignment.name.clone(), value);
         }
         let mut argv = Vec::with_capacity(simple.words.len());
@@ -142,7 +157,7 @@ impl Lines<'_> {
             argv.extend(self.expand(word)?);
         }
         let inputs = self.inputs(&simple.redirects, depth)?;
-        self.line(&argv, inputs, depth)
+        self.line(&argv, inputs, false, depth)
     }
 
     /// What runs inside a word.
@@ -165,7 +180,7 @@ impl Lines<'_> {
     }
 
     /// A command line, and those that it starts in turn.
-    fn line(&mut self, argv: &[String], mut inputs: Vec<String>, depth: usize) -> Looked {
+    fn line(&mut self, argv: &[String], mut inputs: Vec<String>, guess: bool, depth: usize) -> Looked {
         let Some(executable) = argv.first() else { return Ok(()) };
         if depth > MAX_DEPTH {
             return Err(TooMuch);
@@ -173,29 +188,41 @@ impl Lines<'_> {
         self.left = self.left.checked_sub(1).ok_or(TooMuch)?;
         let made = argv.iter().map(String::len).sum::<usize>();
         self.text = self.text.checked_sub(made).ok_or(TooMuch)?;
+        let piped = self.piped && inputs.is_empty();
         inputs.append(&mut self.printed);
-        (self.look)(&Line { argv, inputs: &inputs, rough: false, directories: &self.directories });
         let name = program::name(executable);
+        self.tell(argv, &inputs, (guess, inner::hidden(&name, argv, piped)));
         match name.as_str() {
             "cd" | "pushd" => {
-                self.directories.extend(argv.iter().skip(1).find(|word| !word.starts_with('-')).cloned());
+                // The home directory, the one before: not told here.
+                let to = argv.iter().skip(1).find(|word| !word.starts_with('-')).cloned();
+                self.directories.push(to.unwrap_or_else(|| UNKNOWN.to_string()));
+                self.variables.insert("PWD".to_owned(), UNKNOWN.to_string());
             }
             "export" | "declare" | "typeset" | "readonly" | "local" => self.assign(argv),
             _ => {}
         }
         for inner in inner::of(&name, argv, &inputs) {
             match inner {
-                inner::Inner::Line(argv) => self.line(&argv, inputs.clone(), depth + 1)?,
+                inner::Inner::Line(argv) => self.line(&argv, inputs.clone(), guess, depth + 1)?,
+                inner::Inner::Guess(argv) => self.line(&argv, inputs.clone(), true, depth + 1)?,
                 inner::Inner::Text(text, positional) => self.nested(&text, positional, depth + 1)?,
             }
         }
         if inner::prints(&name) {
             self.printed = vec![argv.get(1..).unwrap_or_default().join(" ")];
+            self.piped = false;
         } else {
+            self.piped = true;
             // Whatever reads it hands it on, as far as anybody knows.
             self.printed = inputs;
         }
         Ok(())
+    }
+
+    fn tell(&mut self, argv: &[String], inputs: &[String], (guess, hidden): (bool, bool)) {
+        let (directories, paths) = (&self.directories, &self.paths);
+        (self.look)(&Line { argv, inputs, rough: false, directories, paths, hidden, guess });
     }
 
     fn assign(&mut self, argv: &[String]) {
@@ -210,6 +237,10 @@ impl Lines<'_> {
             return Err(TooMuch);
         }
         self.text = self.text.checked_sub(text.len()).ok_or(TooMuch)?;
+        if text.contains(UNKNOWN) {
+            // What is put in may begin commands of its own.
+            self.tell(&[UNKNOWN.to_string()], &[], (true, true));
+        }
         let before = std::mem::replace(&mut self.positional, positional);
         let printed = std::mem::take(&mut self.printed);
         let looked = match parse::parse(text) {
@@ -217,7 +248,17 @@ impl Lines<'_> {
             Err(refusal) if refusal.reason.is_limit() => Err(TooMuch),
             Err(_) => rough(text).try_for_each(|argv| {
                 self.left = self.left.checked_sub(1).ok_or(TooMuch)?;
-                (self.look)(&Line { argv: &argv, inputs: &[], rough: true, directories: &self.directories });
+                let (directories, paths) = (&self.directories, &self.paths);
+                let line = Line {
+                    argv: &argv,
+                    inputs: &[],
+                    rough: true,
+                    directories,
+                    paths,
+                    hidden: true,
+                    guess: true,
+                };
+                (self.look)(&line);
                 Ok(())
             }),
         };

@@ -20,7 +20,7 @@ fn lines_are_found_behind_others() {
         ("eval 'tool' y", "tool y"),
         ("npx --yes tool y", "tool y"),
         ("npm --prefix x exec -- tool y", "tool y"),
-        ("xargs -0 tool y", "tool y"),
+        ("xargs -0 tool y", "tool y ?"),
         ("find . -exec tool y \\;", "tool y ;"),
         ("echo 'tool y' | sh", "tool y"),
         ("bash <<'E'\ntool y\nE", "tool y"),

@@ -142,6 +142,7 @@ const RULES: &[Rule] = &[
     rule!("always-whole", Stricter, |facts| {
         facts.creel[2].as_array().is_some_and(|parts| parts.len() > 1) && like(facts, "interpreter")
     }),
+    rule!("always-project", Stricter, |facts| facts.creel[0]["reasons"] == json!(["project-files"])),
     rule!("always-inline-eval", Stricter, |facts| facts.creel[0]["reasons"] == json!(["runtime-payload"])),
     rule!("always-harmless-redirects", Looser, |facts| {
         facts.upstream[0]["reasons"] == json!(["unplanned"])

@@ -278,6 +278,14 @@ const RULES: &[Rule] = &[
         let listed = facts.input.get("safeBins").is_some();
         listed && (uncovered(facts, "interpreter") || uncovered(facts, "shell"))
     }),
+    rule!("entry-lone-shell", Stricter, |facts| {
+        let lone = |part: &str| matches!(part.trim(), "bash" | "sh" | "dash" | "zsh" | "ksh" | "fish");
+        uncovered(facts, "shell") && command(facts).split([';', '&', '|']).any(lone)
+    }),
+    rule!("entry-queries", Looser, |facts| {
+        let asks = ["command -v ", "command -V ", "type ", "exit", "set -"];
+        facts.part == "satisfied" && asks.iter().any(|word| command(facts).contains(word))
+    }),
     rule!("safe-bin-name", Stricter, |facts| {
         let renamed = |part: &Value| {
             let (name, file) = (part["exec"]["name"].as_str(), part["exec"]["realPath"].as_str());

@@ -3,7 +3,7 @@
 use creel::shell::inline_eval::{Hit, detect};
 use serde_json::{Value, json};
 
-use crate::harness::{Area, Case, Difference, Direction, Judgement, Rule};
+use crate::harness::{Area, Case, Difference, Direction, Facts, Judgement, Rule};
 
 /// The area.
 #[derive(Debug, Default)]
@@ -45,6 +45,21 @@ fn answer(hit: Option<Hit>) -> Value {
 }
 
 const RULES: &[Rule] = &[
+    Rule {
+        name: "inline-modules",
+        direction: Direction::Stricter,
+        applies: |facts| tells(facts, &["-m", "-M"]),
+    },
+    Rule {
+        name: "inline-data",
+        direction: Direction::Stricter,
+        applies: |facts| tells(facts, &["data:", "-d"]),
+    },
+    Rule {
+        name: "inline-variables",
+        direction: Direction::Stricter,
+        applies: |facts| tells(facts, &["<variable>"]),
+    },
     Rule {
         name: "inline-carriers",
         direction: Direction::Stricter,
@@ -113,6 +128,11 @@ const RULES: &[Rule] = &[
         },
     },
 ];
+
+/// Whether creel tells one of these in place of a flag.
+fn tells(facts: &Facts<'_>, flags: &[&str]) -> bool {
+    flags.iter().any(|flag| facts.creel["flag"] == json!(flag))
+}
 
 /// Whether an argument writes the flag that creel tells in a certain way.
 fn written(argv: &Value, how: fn(&str, &str) -> bool, flag: &Value) -> bool {

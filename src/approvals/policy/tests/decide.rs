@@ -8,7 +8,7 @@ use crate::config::exec::{Ask, ExecMode, Security};
 use crate::policy::Verdict;
 
 fn every_facts() -> impl Iterator<Item = Facts> {
-    (0..128_u8).map(|bits| Facts {
+    (0..=255_u8).map(|bits| Facts {
         analysed: bits & 1 != 0,
         listed: bits & 2 != 0,
         durable: bits & 4 != 0,
@@ -16,6 +16,7 @@ fn every_facts() -> impl Iterator<Item = Facts> {
         unpinned: bits & 16 != 0,
         suppresses: bits & 32 != 0,
         environment: bits & 64 != 0,
+        unseen: bits & 128 != 0,
     })
 }
 
@@ -28,7 +29,8 @@ fn every_policy() -> impl Iterator<Item = ModePolicy> {
 fn ordinary_outcomes() {
     use {Ask as A, Security as S, Verdict as V};
     for policy in every_policy() {
-        for facts in every_facts().filter(|facts| !facts.inline_eval && !facts.unpinned && !facts.suppresses)
+        for facts in every_facts()
+            .filter(|facts| !facts.inline_eval && !facts.unpinned && !facts.suppresses && !facts.unseen)
         {
             let covered = !facts.environment && (facts.durable || facts.analysed && facts.listed);
             let expected = match (policy.security, policy.ask, covered) {
@@ -81,6 +83,7 @@ fn verdicts_only_grow() {
                 Facts { unpinned: true, ..facts },
                 Facts { environment: true, ..facts },
                 Facts { suppresses: true, ..facts },
+                Facts { unseen: true, ..facts },
                 Facts { listed: false, ..facts },
                 Facts { analysed: false, ..facts },
                 Facts { durable: false, ..facts },
@@ -119,7 +122,7 @@ fn the_decider_is_the_first_of_the_strictest() {
 fn the_prompt_rule() {
     for policy in every_policy() {
         for facts in every_facts() {
-            let missed = !(facts.durable || facts.analysed && facts.listed);
+            let missed = facts.environment || !(facts.durable || facts.analysed && facts.listed);
             let expected = match policy.ask {
                 Ask::Always => true,
                 Ask::OnMiss => policy.security == Security::Allowlist && missed,

@@ -217,6 +217,10 @@ impl Beside<'_, '_> {
                 let rule = Rule::built_in("built-in: variables of a call to a listed command");
                 (format!("{}: {names}", words::reason(reason)), Some(rule))
             }
+            Reason::Unseen => (
+                words::reason(reason),
+                Some(Rule::built_in("built-in: what is on the deny list never runs unseen")),
+            ),
             Reason::Full | Reason::SecurityDeny => (words::reason(reason), by_security()),
         }
     }
