@@ -1,7 +1,10 @@
 //! How a refusal to leave every sandbox is told: what decided, by its file and key, and every change that is needed.
 
+use super::assess::Assessed;
 use super::document::Standing as Known;
+use super::explain::change::{self, Edit, quoted};
 use super::host::Standing;
+use super::missed;
 use super::policy::{Source, Target};
 use crate::config::exec::{Ask, ExecHost, Security};
 use crate::error::Diagnose as _;
@@ -13,6 +16,8 @@ use crate::shown;
 pub struct Scene {
     /// The session's key.
     pub session: String,
+    /// The agent.
+    pub agent: String,
     /// `/exec` of the message itself.
     pub message: Option<String>,
     /// The session has a sandbox.
@@ -54,17 +59,19 @@ impl Why {
     }
 
     /// Nobody is asked, and the list does not have it.
-    pub(super) fn missed(host: Target, standing: &Standing<'_>) -> Self {
-        let Self { rule, fix } = Self::security(host, standing);
-        let fix = format!("list it (`creel approvals allowlist add`); or {fix}");
-        Self { rule, fix }
+    pub(super) fn missed(host: Target, standing: &Standing<'_>, assessed: &Assessed) -> Self {
+        Self::security(host, standing).listing(standing, assessed)
     }
 
     /// A person would be asked, and none can be.
-    pub(super) fn unasked(host: Target, standing: &Standing<'_>) -> Self {
-        let Self { rule, fix } = Self::ask(host, standing);
-        let fix = format!("list it (`creel approvals allowlist add`); or {fix}");
-        Self { rule, fix }
+    pub(super) fn unasked(host: Target, standing: &Standing<'_>, assessed: &Assessed) -> Self {
+        Self::ask(host, standing).listing(standing, assessed)
+    }
+
+    /// With the entry that would cover it in front.
+    fn listing(self, standing: &Standing<'_>, assessed: &Assessed) -> Self {
+        let ways = missed::ways(assessed, &standing.scene.agent);
+        Self { fix: format!("{ways}; or {}", self.fix), ..self }
     }
 
     /// `strictInlineEval` decided.
@@ -151,6 +158,7 @@ impl Standing<'_> {
         if self.elevated != Level::Off && self.elevated != Level::Full && self.effective.never_asks() {
             ways.push("have an allowed sender say /elevated full".to_owned());
         }
+        ways.extend(self.asking());
         let changes = self.changes();
         if !changes.is_empty() {
             let changes = changes.join(", and ");
@@ -186,6 +194,27 @@ impl Standing<'_> {
         } else {
             format!("{}: it then runs in the sandbox", parts.join(", and "))
         }
+    }
+
+    /// Where the configuration alone keeps people from being asked: the smaller step, that they are.
+    fn asking(&self) -> Option<String> {
+        let (security, ask) = (&self.effective.security, &self.effective.ask);
+        let open = self.policy.security == Security::Full || self.policy.ask != Ask::Off;
+        let document = security.host.value == Security::Deny || ask.requested.value != ask.effective;
+        if open || document || security.requested.value == Security::Full {
+            return None;
+        }
+        let step = |edit: Edit| match edit {
+            Edit::Config { key, value } => {
+                let word = value?.as_str()?.to_owned();
+                Some(format!("set {key} to {word:?} (`creel config set {} {word}`)", quoted(&key)))
+            }
+            Edit::Session(what) => Some(self.scene.unset(what)),
+            _ => None,
+        };
+        let steps = change::asking(self.effective).into_iter().map(step).collect::<Option<Vec<_>>>()?;
+        let asked = "a person is then asked about what is not listed";
+        (!steps.is_empty()).then(|| format!("{}: {asked}", steps.join(", and ")))
     }
 
     /// Every change without which the command does not run on the host.

@@ -34,6 +34,7 @@ pub mod exec_policy;
 pub mod explain;
 pub mod host;
 mod host_permit;
+mod missed;
 pub mod overview;
 mod permit;
 pub mod policy;

@@ -60,7 +60,12 @@ fn interpreters(local: &Local, config: &Config, document: Option<&Document>) -> 
             Some(id) => config.exec(id).strict_inline_eval,
             None => super::exec::agents(config).iter().all(|id| config.exec(id).strict_inline_eval),
         };
-        let listed: Vec<&str> = agent.allowlist.iter().filter(|entry| opens(entry)).map(pattern).collect();
+        let mut listed: Vec<&str> = Vec::new();
+        for entry in agent.allowlist.iter().filter(|entry| opens(entry)) {
+            if !listed.contains(&pattern(entry)) {
+                listed.push(pattern(entry));
+            }
+        }
         if strict || listed.is_empty() {
             continue;
         }
@@ -91,5 +96,25 @@ fn pattern(entry: &Entry) -> &str {
 /// An entry for an interpreter that is not bound to one list of arguments.
 fn opens(entry: &Entry) -> bool {
     use crate::approvals::document::Coverage;
-    interpreter_like(&entry.pattern) && matches!(entry.coverage(), Coverage::AnyArgs | Coverage::Argv)
+    interpreter_like(&entry.pattern)
+        && match entry.coverage() {
+            Coverage::AnyArgs => true,
+            Coverage::Argv => !entry.arg_pattern.as_deref().is_some_and(exact),
+            _ => false,
+        }
+}
+
+/// A pattern that fits one text and no other: anchored, and every sign in it stands for itself.
+fn exact(pattern: &str) -> bool {
+    let Some(inner) = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$')) else { return false };
+    let mut signs = inner.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            // Of a letter or a digit the backslash makes a class or a reference.
+            '\\' if signs.next().is_none_or(char::is_alphanumeric) => return false,
+            '^' | '$' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' => return false,
+            _ => {}
+        }
+    }
+    true
 }

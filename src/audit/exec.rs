@@ -48,7 +48,7 @@ pub(super) fn written(document: &Document) -> Vec<Finding> {
 }
 
 fn no_sandbox(document: &Document, check: &str, key: &str, detail: &str) -> Finding {
-    let fix = "set sandbox.mode to non-main or all, or exec.host to auto";
+    let fix = "set agents.defaults.sandbox.mode to non-main or all, or tools.exec.host to auto";
     Finding::new(check, Severity::Warn, "Commands want a sandbox that is switched off", detail, fix)
         .at(document, key)
 }
@@ -113,7 +113,7 @@ pub(super) fn merged(config: &Config, document: &Document, places: &Places, open
                     format!(
                         "agent {id}: security is full, nobody is asked, and not every session has a sandbox"
                     ),
-                    "set sandbox.mode to all, or exec.mode to ask",
+                    "set agents.defaults.sandbox.mode to all, or tools.exec.mode to ask: creel config set tools.exec.mode ask",
                 )
                 .at(document, "tools.exec"),
             );

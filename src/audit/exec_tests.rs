@@ -201,11 +201,18 @@ fn listed_interpreters() {
         "\"/usr/bin/python3*\"",
         "{\"pattern\": \"/usr/bin/node\"}",
         "{\"pattern\": \"deno\", \"argPattern\": \"^x\"}",
+        "{\"pattern\": \"deno\", \"argPattern\": \"^x.*$\"}",
+        "{\"pattern\": \"deno\", \"argPattern\": \"^x\\\\S$\"}",
+        "{\"pattern\": \"deno\", \"argPattern\": \"^x\\\\$\"}",
     ] {
         assert_eq!(listed("*", entry).bad("{}"), [id], "{entry}");
         assert_eq!(listed("*", entry).bad(strict), [] as [&str; 0], "{entry}");
     }
-    for entry in ["\"rg\"", "{\"pattern\": \"python3\", \"source\": \"allow-always\"}"] {
+    for entry in [
+        "\"rg\"",
+        "{\"pattern\": \"python3\", \"source\": \"allow-always\"}",
+        "{\"pattern\": \"python3\", \"argPattern\": \"^a\\\\.py$\"}",
+    ] {
         assert_eq!(listed("*", entry).bad("{}"), [] as [&str; 0], "{entry}");
     }
     // Of each agent its own rule counts; of everybody the least strict.

@@ -38,7 +38,7 @@ fn mode_off(document: &Document) -> Vec<Finding> {
             Severity::Warn,
             "The sandbox is configured and switched off",
             format!("{key} is written, and the effective mode is off: commands run on the host"),
-            "set sandbox.mode to non-main or all, or remove the block",
+            "set agents.defaults.sandbox.mode to non-main or all, or remove the block",
         )
         .at(document, &key)
     };

@@ -50,6 +50,9 @@ fn entries_come_and_go() {
     assert!(home.document()["agents"].get("ops").is_none(), "nothing is left of it");
     assert_eq!(home.ok(&words("approvals allowlist remove rg")), "1 entry removed.\n");
     assert_eq!(home.document()["agents"]["*"]["denylist"][0]["pattern"], "shred");
+    let (_, told, code) = home.run(&words("approvals allowlist remove shred"));
+    assert!(code == 125 && told.contains("It stands in: denylist of * [CRL-CLI-022]"), "{code} {told}");
+    assert!(told.contains("write --deny too"), "{told}");
     home.ok(&words("approvals allowlist remove shred --deny"));
     assert!(home.document()["agents"].as_object().unwrap().is_empty());
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use creel::approvals::desk::Resolver;
+use creel::approvals::desk::{Resolver, Terms};
 use creel::approvals::policy::Decision;
 use creel::process::store::events::{Event, EventKind};
 use pretty_assertions::assert_eq;
@@ -141,22 +141,54 @@ async fn an_approval_for_good_is_about_the_content() {
     assert!(!lab.state().join("workspace/ran").exists());
 }
 
+/// A grant is about the content too; below a directory about a program, whatever it holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_holds_for_the_content_unless_it_is_for_a_directory() {
+    for below in [false, true] {
+        let (lab, _) = lab().await;
+        let work = std::fs::canonicalize(lab.state().join("workspace")).unwrap();
+        std::fs::write(work.join("run.sh"), "echo fine").unwrap();
+        let id = pending(&lab, json!({"command": "bash run.sh"})).await;
+        let directory = below.then(|| work.to_str().unwrap().to_owned());
+        let terms = Terms { uses: Some(9), directory, ..Terms::default() };
+        let by = Resolver::device("test");
+        lab.tools.desk.answer(&id, Decision::AllowAlways, Some(&terms), &by).unwrap();
+        assert!(end(&lab).await.text.contains("fine"));
+        assert_eq!(lab.run("bash run.sh").await.text(), "fine");
+        std::fs::write(work.join("run.sh"), "echo other").unwrap();
+        if below {
+            assert_eq!(lab.run("bash run.sh a b").await.text(), "other");
+        } else {
+            pending(&lab, json!({"command": "bash run.sh"})).await;
+        }
+    }
+}
+
 /// Spec 11.4, seed-004: what an approval could not be about is not asked about.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_bound_is_refused_and_not_asked_about() {
     let (lab, bin) = lab().await;
     program(&bin.join("python3"), "touch ran");
-    for (command, told) in [
-        ("python3 -m pkg", "cannot safely bind this interpreter/runtime command"),
-        ("env LD_PRELOAD=./x.so tool", "blocked env assignment keys: LD_PRELOAD"),
-        ("bash --rcfile ./x -c ls", "cannot safely bind shell startup files"),
-        ("no-such-program x", "requires a resolved executable"),
+    for (command, told, code) in [
+        ("python3 -m pkg", "cannot safely bind this interpreter/runtime command", "CRL-PIN-006"),
+        ("env LD_PRELOAD=./x.so tool", "blocked env assignment keys: LD_PRELOAD", "CRL-PIN-007"),
+        ("bash --rcfile ./x -c ls", "cannot safely bind shell startup files", "CRL-PIN-006"),
+        ("no-such-program x", "requires a resolved executable", "CRL-PIN-004"),
     ] {
         let result = lab.exec(json!({"command": command})).await.unwrap();
         assert_eq!(result.details["status"], "failed", "{command}: {}", result.text());
         let start = "Exec denied (gateway SYSTEM_RUN_DENIED: ";
         assert!(result.text().starts_with(start) && result.text().contains(told), "{}", result.text());
         assert!(lab.tools.desk.pending().is_empty(), "{command}");
+        let text = result.text();
+        let mut lines = text.lines();
+        assert!(lines.next().unwrap().ends_with(command), "the first line is as ever: {}", result.text());
+        for (line, start) in lines.zip([format!("code: {code}"), "rule: ".to_owned(), "fix: ".to_owned()]) {
+            assert!(line.starts_with(&start), "{}", result.text());
+        }
+        assert_eq!(result.text().lines().count(), 4, "{}", result.text());
+        assert_eq!(result.details["report"]["code"], code, "{command}");
+        assert!(!result.details["report"]["fix"].as_str().unwrap().is_empty(), "{command}");
     }
     assert!(!lab.state().join("workspace/ran").exists());
 }

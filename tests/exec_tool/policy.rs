@@ -60,12 +60,17 @@ async fn hosts_are_open_unless_somebody_wrote_otherwise() {
     assert_eq!(plain.run("echo ok").await.text(), "ok");
     for (tools, text) in [
         ("exec: {mode: 'deny'}", "exec denied: host=gateway security=deny"),
-        ("exec: {mode: 'allowlist'}", "exec denied: allowlist miss"),
+        ("exec: {mode: 'allowlist'}", "exec denied: allowlist miss: \"touch ran\": no entry covers it"),
     ] {
         let told = error(&Lab::direct(tools).await, run.clone()).await.text;
         assert_eq!(first(&told), text);
         assert!(told.contains("\nrule: tools.exec.mode\nfix: "), "{told}");
+        let step = "`creel config set tools.exec.mode ask`";
+        assert!(told.find(step).unwrap() < told.find("to \"full\"").unwrap(), "{told}");
     }
+    let told = error(&Lab::direct("exec: {mode: 'allowlist'}").await, run.clone()).await.text;
+    assert!(told.contains("touch --agent main --arg-pattern '^ran$'`"), "{told}");
+    assert!(told.contains("`creel explain exec --agent main -- 'touch ran'`"), "{told}");
     let asks = Lab::direct("exec: {mode: 'ask'}").await;
     let unattended = Context { unattended: true, ..Context::default() };
     let result = asks.exec_as(run.clone(), &unattended).await.unwrap();

@@ -69,7 +69,29 @@ fn a_bad_file_is_told_with_line_and_column() {
         assert!(code == 2 && err.contains(wanted), "{code}: {err}");
     }
     assert_eq!(home.creel(&["policy", "test", "/nonexistent"]).2, 2);
-    assert_eq!(home.test("{cases: [{command: 'ls', agent: 'nobody', expect: 'ask'}]}", &[]).2, 125);
+    let table = "{cases: [\n{name: 'who', command: 'ls', agent: 'nobody', expect: 'ask'}, {command: 'rm x', expect: 'ask'}]}";
+    let (out, err, code) = home.test(table, &[]);
+    assert_eq!(code, 1, "{out}{err}");
+    for wanted in
+        ["FAIL  line 2: who: ls", "table.json5:2:", "nobody", "fix: ", "2 cases: 1 as expected, 1 not"]
+    {
+        assert!(out.contains(wanted), "{wanted}: {out}");
+    }
+}
+
+/// The workspace that the first command makes changes no verdict by being there.
+#[test]
+fn a_workspace_that_is_not_there_yet_is_an_empty_one() {
+    let home = Home::new("{mode: 'ask'}", Some(SMALL));
+    let table = "{cases: [{command: 'no-such-program x', expect: 'deny'}, {command: 'rm x', expect: 'ask'}]}";
+    std::fs::write(home.at("state/openclaw.json"), "{tools: {exec: {mode: 'ask'}}}").unwrap();
+    let workspace = home.at("state/workspace");
+    for there in [false, true] {
+        let (out, err, code) = home.test(table, &[]);
+        assert_eq!(code, 0, "{there}: {out}{err}");
+        assert_eq!(workspace.exists(), there, "nothing is made");
+        std::fs::create_dir_all(&workspace).unwrap();
+    }
 }
 
 /// What is not in place yet can be tried.

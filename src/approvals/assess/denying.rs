@@ -162,5 +162,7 @@ fn by_entry(
     let entry = judge.rules.deny.denies(&subject)?;
     let pattern =
         judge.rules.deny.entries().get(entry).map(|entry| entry.pattern.clone()).unwrap_or_default();
-    Some(DeniedBy { entry: Some(entry), pattern, command: words.join(" ") })
+    // A part that is not known is no character of the command.
+    let command = words.join(" ").replace('\0', "…");
+    Some(DeniedBy { entry: Some(entry), pattern, command })
 }

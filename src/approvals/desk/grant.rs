@@ -62,6 +62,9 @@ pub struct Covers {
     /// The file that the program was, where its name is a link of a multi-call binary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_path: Option<String>,
+    /// What the program or script held when it was approved, where it can be changed by whoever runs commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_sha256: Option<String>,
     /// It holds in and below this directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
@@ -76,6 +79,7 @@ impl Covers {
             pattern: entry.pattern.clone(),
             arg_pattern: entry.arg_pattern.clone(),
             real_path: entry.unknown.get(REAL_PATH).and_then(|path| path.as_str()).map(str::to_owned),
+            content_sha256: entry.content_sha256.clone(),
             directory: None,
             approved: entry.source == Source::AllowAlways,
         }
@@ -90,6 +94,7 @@ impl Covers {
         Entry {
             pattern: self.pattern.clone(),
             arg_pattern: self.arg_pattern.clone(),
+            content_sha256: self.content_sha256.clone(),
             source,
             unknown: unknown.collect(),
             ..Entry::default()
@@ -189,7 +194,8 @@ pub(super) fn minted(
     Ok(Some((covers, terms.clone())))
 }
 
-/// Below a directory the arguments do not matter; elsewhere they are those that were approved.
+/// Below a directory neither arguments nor content matter: files there are written all the time. Elsewhere both are those
+/// that were approved.
 fn limited(entry: &Entry, terms: &Terms) -> Result<Covers, DeskError> {
     let Some(directory) = &terms.directory else { return Ok(Covers::of(entry)) };
     if entry.pattern.starts_with('=') {
@@ -197,7 +203,7 @@ fn limited(entry: &Entry, terms: &Terms) -> Result<Covers, DeskError> {
         return Err(DeskError::Terms(why.to_owned()));
     }
     let directory = Some(directory.clone());
-    Ok(Covers { arg_pattern: None, directory, approved: false, ..Covers::of(entry) })
+    Ok(Covers { arg_pattern: None, content_sha256: None, directory, approved: false, ..Covers::of(entry) })
 }
 
 fn check(terms: &Terms, now: u64) -> Result<(), DeskError> {

@@ -117,11 +117,8 @@ impl Situation<'_> {
 
     /// Entries for exactly these arguments, where entries can cover every part.
     fn entries(&self) -> Option<Edit> {
-        let assessed = self.assessed.filter(|assessed| assessed.analysis.is_ok() && !assessed.satisfied)?;
-        let missing = assessed.parts.iter().filter(|part| matches!(part.by, By::Nothing(_)));
-        let entries: Vec<Entry> = missing.map(exact).collect::<Option<_>>()?;
-        let agent = self.agent.to_string();
-        (!entries.is_empty()).then_some(Edit::Allow { agent, entries })
+        let entries = uncovered(self.assessed?)?;
+        Some(Edit::Allow { agent: self.agent.to_string(), entries })
     }
 
     fn tighter(&self) -> Vec<Edit> {
@@ -149,6 +146,21 @@ impl Situation<'_> {
     }
 }
 
+/// Entries for exactly the commands that nothing covers; `None` where there are none, or no entry can cover one of them.
+fn uncovered(assessed: &Assessed) -> Option<Vec<Entry>> {
+    if assessed.analysis.is_err() || assessed.satisfied {
+        return None;
+    }
+    let missing = assessed.parts.iter().filter(|part| matches!(part.by, By::Nothing(_)));
+    let entries: Vec<Entry> = missing.map(exact).collect::<Option<_>>()?;
+    (!entries.is_empty()).then_some(entries)
+}
+
+/// The command line that lists exactly what nothing covers, where it can be typed.
+pub fn listing(assessed: &Assessed, agent: &str) -> Option<String> {
+    adding(agent, &uncovered(assessed)?)
+}
+
 fn mode(word: &'static str) -> Edit {
     Edit::Config { key: "tools.exec.mode".to_owned(), value: Some(json!(word)) }
 }
@@ -158,7 +170,7 @@ fn session(source: &Source) -> bool {
 }
 
 /// A person is asked about what is not listed: as one mode, or in the halves that are written.
-fn asking(effective: &Effective) -> Vec<Edit> {
+pub fn asking(effective: &Effective) -> Vec<Edit> {
     let mut all = Vec::new();
     for (way, what, to) in [
         (&effective.security.requested.source, "security", "allowlist"),
@@ -291,7 +303,7 @@ fn adding(agent: &str, entries: &[Entry]) -> Option<String> {
 }
 
 /// A word for a shell.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();

@@ -95,7 +95,10 @@ pub const fn one_shot(why: OneShot) -> &'static str {
         OneShot::Unplanned => "it could not be analysed",
         OneShot::PromptOnly => "no entry can cover a part of it",
         OneShot::RuntimePayload => "what it runs is made while it runs",
-        OneShot::NoReusablePattern => "no program in it has a path to be remembered by",
+        OneShot::NoReusablePattern => {
+            "a shell, an interpreter, a wildcard or a program that was not found: what runs is not said by a program and \
+             its arguments alone"
+        }
         OneShot::ProjectFiles => "files of the project say what it runs, and they may change",
     }
 }

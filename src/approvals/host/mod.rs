@@ -28,6 +28,9 @@ use crate::policy::{Level, Verdict};
 pub use asking::{Asking, Review};
 pub use error::HostDenied;
 
+/// What is told of a reviewer that looks before a person does.
+pub const FIRST: &str = "asked first";
+
 /// What is known when a command is decided about.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
@@ -58,8 +61,8 @@ pub struct Looked<'a> {
     pub remembered: &'a Remembered,
     /// The entries that it was compared with.
     pub allow: &'a [Entry],
-    /// File and key of the entry that denies, where one does.
-    pub denied_by: Option<&'a str>,
+    /// File and key of the entry that denies, where one does, and the command that takes it out, where there is one.
+    pub denied_by: Option<(&'a str, Option<&'a str>)>,
 }
 
 /// What follows.
@@ -169,9 +172,7 @@ pub fn decide(host: Target, standing: &Standing<'_>, looked: &Looked<'_>) -> Nex
         Verdict::Allow if standing.policy.security == Security::Full => run(trusted(standing)),
         Verdict::Allow if looked.enforced.is_ok() => Next::Run(Cleared::new(listed(looked), Launch::Pinned)),
         // A verdict that says yes to what cannot be run as it was matched is none.
-        Verdict::Allow | Verdict::Deny => {
-            Next::Deny(HostDenied::missed(reason, standing, host, &looked.assessed.sets))
-        }
+        Verdict::Allow | Verdict::Deny => Next::Deny(HostDenied::missed(reason, standing, host, looked)),
         Verdict::Ask => Next::Ask(Box::new(Asking::about(&judged, reason, standing, looked))),
     }
 }

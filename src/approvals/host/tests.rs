@@ -22,6 +22,7 @@ const EMPTY: &str = "{\"version\": 1}";
 fn scene() -> Scene {
     Scene {
         session: "agent:main:main".to_owned(),
+        agent: "main".to_owned(),
         message: None,
         sandboxed: false,
         document: Known::Current,
@@ -116,7 +117,10 @@ impl Case<'_> {
             enforced: if pinned { Ok(&enforced) } else { Err(Unpinnable::Expands) },
             remembered: &remembered,
             allow: &[Entry::of("/bin/ls")],
-            denied_by: Some("exec-approvals.json denylist \"ls\""),
+            denied_by: Some((
+                "exec-approvals.json agents.*.denylist[0]",
+                Some("creel approvals allowlist remove --deny ls --agent '*'"),
+            )),
         };
         decide(Target::Gateway, &standing, &looked)
     }
@@ -259,8 +263,8 @@ fn a_deny_list_comes_first() {
         assert_eq!(elevated.word(), "CRL-APPR-005", "{exec}");
     }
     let (rule, fix) = case("{}", EMPTY, denied).told();
-    assert_eq!(rule, "exec-approvals.json denylist \"ls\"");
-    assert!(fix.contains("take \"ls\" out of"), "{fix}");
+    assert_eq!(rule, "exec-approvals.json agents.*.denylist[0]");
+    assert!(fix.ends_with("`creel approvals allowlist remove --deny ls --agent '*'`"), "{fix}");
 }
 
 #[test]
@@ -430,7 +434,11 @@ fn the_document_that_decides_is_rule_and_fix() {
 fn a_mode_is_mended_by_itself_and_a_miss_by_an_entry() {
     let (rule, fix) = case("{mode: 'allowlist'}", EMPTY, MISSED).told();
     assert_eq!(rule, "tools.exec.mode");
-    assert!(fix.starts_with("list it (`creel approvals allowlist add`)"), "{fix}");
+    // Nothing can be listed here: the command has no words.
+    assert!(fix.contains("`creel explain exec --agent main -- ls`"), "{fix}");
+    let smaller =
+        "set tools.exec.mode to \"ask\" (`creel config set tools.exec.mode ask`): a person is then asked";
+    assert!(fix.find(smaller).unwrap() < fix.find("\"full\"").unwrap(), "{fix}");
     assert!(fix.ends_with("set tools.exec.mode to \"full\""), "{fix}");
     assert!(!fix.contains("tools.exec.ask") && !fix.contains("tools.exec.security"), "{fix}");
 }

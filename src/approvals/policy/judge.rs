@@ -27,7 +27,7 @@ pub struct Facts {
 
 impl Facts {
     /// Whether entries, safe programs or an approval for good cover it, whatever the call sets.
-    const fn covered(&self) -> bool {
+    const fn covered(self) -> bool {
         self.durable || self.analysed && self.listed
     }
 }

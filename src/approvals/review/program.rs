@@ -14,7 +14,10 @@ const MOST: usize = 64 * 1024;
 /// Asks. The caller bounds the time; a command that gives no answer ends with everything that it has started.
 pub(super) async fn ask(command: &[String], case: &str) -> Result<String, Failure> {
     let (program, arguments) = command.split_first().ok_or(Failure::Unset)?;
-    let unreachable = |error: std::io::Error| Failure::Unreachable(error.kind().to_string());
+    let unreachable = |error: std::io::Error| {
+        let program = crate::shown::one_line(program);
+        Failure::Unreachable(format!("{program} (tools.exec.reviewer.command): {}", error.kind()))
+    };
     let mut process = host_tool(program);
     // Not where the reviewed command runs: nothing of that directory belongs to the reviewer.
     process.args(arguments).current_dir("/").process_group(0);

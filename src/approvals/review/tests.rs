@@ -346,7 +346,7 @@ fn every_failure_of_a_program_is_for_a_person() {
     }
     let missing =
         ReviewerSettings { command: vec!["/no/such/reviewer".to_owned()], ..ReviewerSettings::default() };
-    asks(&review(&missing, &case()), "cannot be asked");
+    asks(&review(&missing, &case()), "cannot be asked: /no/such/reviewer (tools.exec.reviewer.command)");
 }
 
 /// One that hangs ends with everything that it has started.

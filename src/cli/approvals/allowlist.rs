@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Shared, adopt, snapshot, test};
 use crate::approvals::allowlist::Allowlist;
 use crate::approvals::document::{Coverage, Document, EVERYBODY, Entry};
+use crate::approvals::explain::change::quoted;
 use crate::approvals::programs::HostPrograms;
 use crate::approvals::store::{self, Local, lists};
 use crate::cli::print;
@@ -90,7 +91,7 @@ pub(super) fn run(args: &Args, shared: &Shared) -> Result<ExitCode, Failure> {
         Action::Remove { pattern, which } => {
             let arg_pattern = which.arg_pattern.as_deref();
             match lists::unlist(&state, agent, which.list(), pattern.trim(), arg_pattern)? {
-                0 => missing(&store::read(&state), pattern.trim()),
+                0 => return missing(&store::read(&state), pattern.trim(), which.deny, agent),
                 1 => "1 entry removed.".to_owned(),
                 more => format!("{more} entries removed."),
             }
@@ -137,23 +138,37 @@ fn entry(pattern: &str, which: &Which) -> Result<Entry, Failure> {
     Ok(entry)
 }
 
-/// Where a pattern stands that is not in the list that was meant.
-fn missing(local: &Local, pattern: &str) -> String {
-    let has = |document: &Document| {
-        let mut all = rows("", document);
-        all.retain(|row| row.entry.pattern == pattern);
-        all.into_iter().map(|row| format!("{} of {}", row.list, one_line(&row.agent))).collect::<Vec<_>>()
-    };
-    let places = has(&local.held.document);
-    let floors = local.floors().iter().filter(|floor| !has(&floor.document).is_empty());
+/// Where a pattern stands that is not in the list that was meant. One that stands in the other list is no success: whoever
+/// took it out believes that it is gone.
+fn missing(local: &Local, pattern: &str, deny: bool, agent: &str) -> Result<ExitCode, Failure> {
+    let document = &local.held.document;
+    let mut all = rows("", document);
+    all.retain(|row| row.entry.pattern == pattern);
+    let places: Vec<String> =
+        all.iter().map(|row| format!("{} of {}", row.list, one_line(&row.agent))).collect();
+    let has = |document: &Document| rows("", document).iter().any(|row| row.entry.pattern == pattern);
+    let floors = local.floors().iter().filter(|floor| has(&floor.document));
     let floors: Vec<String> = floors.map(|floor| floor.locator.clone()).collect();
-    match (places.is_empty(), floors.is_empty()) {
+    let told = match (places.is_empty(), floors.is_empty()) {
         (true, true) => "Pattern not found.".to_owned(),
         (false, _) => format!("Pattern not found. It stands in: {}", places.join(", ")),
         (true, false) => {
             format!("Pattern not found. It stands in {}, which creel does not write", floors.join(", "))
         }
-    }
+    };
+    let other = if deny { "allowlist" } else { "denylist" };
+    let Some(row) = all.iter().find(|row| row.list == other) else {
+        print::line(&told);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let fix = match (row.agent.as_str(), deny) {
+        ("defaults", _) => format!("take it out of defaults.denylist in {} by hand", local.locator()),
+        (of, true) => format!("leave --deny out, with --agent {}", quoted(of)),
+        (of, false) if of.eq_ignore_ascii_case(agent) => "write --deny too".to_owned(),
+        (of, false) => format!("write --deny too, with --agent {}", quoted(of)),
+    };
+    let rule = Some("creel approvals allowlist remove".to_owned());
+    Err(Failure(Report { code: "CRL-CLI-022", message: told.trim_end_matches('.').to_owned(), rule, fix }))
 }
 
 /// One entry and where it stands.

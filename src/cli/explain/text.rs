@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::approvals::binding::Covers;
 use crate::approvals::explain::tree::{CommandShown, GroupShown, ObstacleShown};
 use crate::approvals::explain::{Analysis, Explained, Layer, PolicyShown, Run};
+use crate::approvals::host;
 use crate::cli::paint::Paint;
 use crate::policy::Verdict;
 use crate::shown::{lines, one_line};
@@ -191,6 +192,19 @@ fn changes(out: &mut String, all: &Explained, paint: Paint) {
     }
     let heading = if all.verdict == Verdict::Allow { "what would stop it" } else { "what would change it" };
     let _ = writeln!(out, "\n{}", paint.heading(heading));
+    match all.asks.as_ref().and_then(|asks| asks.reviewer.as_deref()) {
+        Some(host::FIRST) => {
+            let _ = writeln!(
+                out,
+                "  -> {}: the reviewer, which looks first, says yes",
+                word(Verdict::Allow, paint)
+            );
+        }
+        Some(skipped) => {
+            let _ = writeln!(out, "  (mode auto: {})", one_line(skipped));
+        }
+        None => {}
+    }
     if all.verdict == Verdict::Ask {
         let _ = writeln!(
             out,

@@ -48,7 +48,8 @@ pub(super) struct Args {
 /// A case and what became of it.
 struct Done {
     case: Case,
-    got: Explained,
+    /// `None` where nothing could be decided: such an agent, such a session is not there.
+    got: Option<Explained>,
     differs: Vec<String>,
 }
 
@@ -95,14 +96,37 @@ async fn decide(args: &Args, cases: Vec<Case>) -> Result<Vec<Done>, Failure> {
     let mut all = Vec::with_capacity(cases.len());
     for case in cases {
         let asked = asked(&case, args.path.as_deref());
-        let mut got = explainer.verdict(&asked).await?;
-        let differs = case.expect.differs(&got);
-        if !differs.is_empty() {
-            got = explainer.explain(&asked).await?;
-        }
-        all.push(Done { case, got, differs });
+        let done = match one(&explainer, &case, &asked).await {
+            Ok((got, differs)) => Done { case, got: Some(got), differs },
+            // One case that cannot be decided hides no other.
+            Err(failure) => {
+                let place = format!("{}:{}:{}", args.file.display(), case.line, case.column);
+                Done { differs: undecided(&case, &place, &failure), case, got: None }
+            }
+        };
+        all.push(done);
     }
     Ok(all)
+}
+
+async fn one(explainer: &Explainer, case: &Case, asked: &Asked) -> Result<(Explained, Vec<String>), Failure> {
+    let got = explainer.verdict(asked).await?;
+    let differs = case.expect.differs(&got);
+    if differs.is_empty() { Ok((got, differs)) } else { Ok((explainer.explain(asked).await?, differs)) }
+}
+
+/// Why a case has no verdict, with its place.
+fn undecided(case: &Case, place: &str, failure: &Failure) -> Vec<String> {
+    let report = &failure.0;
+    let mut all = vec![format!(
+        "expected {}, and nothing could be decided at {place}: {} [{}]",
+        word(&case.expect.verdict),
+        report.message,
+        report.code
+    )];
+    all.extend(report.rule.as_ref().map(|rule| format!("rule: {rule}")));
+    all.push(format!("fix: {}", report.fix));
+    all
 }
 
 fn asked(case: &Case, path: Option<&str>) -> Asked {
@@ -136,21 +160,20 @@ fn text(all: &[Done], every: bool, paint: Paint) -> String {
     for done in all {
         if done.differs.is_empty() {
             if every {
-                lines.push(format!(
-                    "{}    {} {}",
-                    paint.good("ok"),
-                    word(&done.got.verdict),
-                    title(&done.case)
-                ));
+                lines.push(format!("{}    {} {}", paint.good("ok"), verdict(done), title(&done.case)));
             }
             continue;
         }
         lines.push(format!("{}  {}", paint.bad("FAIL"), title(&done.case)));
         lines.extend(done.differs.iter().map(|line| format!("      {}", one_line(line))));
-        lines.extend(why(&done.got).into_iter().map(|line| format!("      {line}")));
+        lines.extend(
+            done.got.iter().flat_map(why).collect::<Vec<_>>().into_iter().map(|line| format!("      {line}")),
+        );
     }
     let failed = all.iter().filter(|done| !done.differs.is_empty()).count();
-    let count = |verdict: Verdict| all.iter().filter(|done| done.got.verdict == verdict).count();
+    let count = |verdict: Verdict| {
+        all.iter().filter(|done| done.got.as_ref().is_some_and(|got| got.verdict == verdict)).count()
+    };
     lines.push(format!(
         "{} cases: {} as expected, {failed} not; {} allow, {} ask, {} deny",
         all.len(),
@@ -160,6 +183,10 @@ fn text(all: &[Done], every: bool, paint: Paint) -> String {
         count(Verdict::Deny)
     ));
     lines.join("\n")
+}
+
+fn verdict(done: &Done) -> String {
+    done.got.as_ref().map(|got| word(&got.verdict)).unwrap_or_default()
 }
 
 fn title(case: &Case) -> String {
@@ -193,14 +220,14 @@ fn as_json(all: &[Done]) -> Value {
                 "ok": done.differs.is_empty(),
                 "expected": done.case.expect,
                 "differs": done.differs,
-                "got": {
-                    "verdict": done.got.verdict,
-                    "host": done.got.host,
-                    "code": done.got.code,
-                    "rule": done.got.decider().and_then(|layer| layer.rule.as_ref()),
-                    "why": done.got.decider().map(|layer| &layer.why),
-                    "changes": done.got.changes,
-                },
+                "got": done.got.as_ref().map(|got| json!({
+                    "verdict": got.verdict,
+                    "host": got.host,
+                    "code": got.code,
+                    "rule": got.decider().and_then(|layer| layer.rule.as_ref()),
+                    "why": got.decider().map(|layer| &layer.why),
+                    "changes": got.changes,
+                })),
             })
         })
         .collect();

@@ -11,7 +11,7 @@ use super::job::Job;
 use super::later::{self, Later};
 use super::look::{self, Look, blocking};
 use super::reviewing::{self, Outcome};
-use super::shape::{self, Around};
+use super::shape::{self, Around, Reason};
 use super::{Started, gather};
 use crate::approvals::binding::Binding;
 use crate::approvals::desk::{Desk, Operation, Question, Settled, Ticket};
@@ -59,7 +59,7 @@ pub(super) struct Open {
 #[derive(Debug)]
 pub(super) enum Refused {
     /// It was denied, and the reason as it is told (9.48).
-    Denied(String),
+    Denied(Reason),
     /// Nobody could be asked, and no fallback stands in.
     Nobody,
     /// It could not be started.
@@ -104,7 +104,8 @@ pub(super) async fn ask(
     let ticket = match case.toolbox.desk.ask(&question(case, &open)) {
         Ok(ticket) => ticket,
         Err(error) => {
-            let reason = format!("approval-request-failed: {}", error.report().message);
+            let words = format!("approval-request-failed: {}", error.report().message);
+            let reason = Reason::told(words, &error);
             return Ok(Started::Not(denied(case, None, &reason, around)));
         }
     };
@@ -129,10 +130,10 @@ fn telemetry(case: &Case<'_>, event: &str, detail: &str) {
 }
 
 /// Binds it, and takes back what cannot be offered then (11.10).
-async fn bind(case: &Case<'_>, mut asking: Asking) -> Result<Result<Open, String>, ToolError> {
+async fn bind(case: &Case<'_>, mut asking: Asking) -> Result<Result<Open, Reason>, ToolError> {
     let binding = match look::bound(case.look, case.fixed).await? {
         Ok(binding) => binding,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Ok(Err(Reason::of(&error))),
     };
     let entries = match &case.look.remembered {
         Remembered::Entries(entries) => binding.seal(entries),
@@ -251,7 +252,8 @@ fn conclude(
         (Err(Refused::Nobody), asked) => {
             let reason =
                 asked.map_or(crate::approvals::policy::Reason::Miss, |(_, open)| open.asking.reason());
-            let refused = HostDenied::person(reason, &case.decided.standing(), Target::Gateway);
+            let refused =
+                HostDenied::person(reason, &case.decided.standing(), Target::Gateway, &case.look.assessed);
             nobody(case.job, refused, &case.fixed.cwd, around)
         }
         (Err(Refused::Failed(error)), _) => Err(error),
@@ -272,7 +274,7 @@ pub(super) async fn answered(
     if leave {
         let failure = match &started {
             Ok(_) => None,
-            Err(Refused::Denied(reason)) => Some(reason.as_str()),
+            Err(Refused::Denied(reason)) => Some(reason.words()),
             Err(Refused::Nobody) => Some("approval-timeout"),
             Err(Refused::Failed(error)) => Some(error.report.message.as_str()),
         };
@@ -307,12 +309,12 @@ async fn follow(
                 "timeout" => "approval-timeout".to_owned(),
                 other => other.to_owned(),
             };
-            return Err(Refused::Denied(reason));
+            return Err(Refused::Denied(reason.into()));
         }
-        Err(denial) => return Err(Refused::Denied(denial.reason().to_owned())),
+        Err(denial) => return Err(Refused::Denied(denial.reason().into())),
     };
     check(case, open).await?;
-    desk.redeem(id, "exec").map_err(|error| Refused::Denied(error.report().message))?;
+    desk.redeem(id, "exec").map_err(|error| Refused::Denied(Reason::shown(&error)))?;
     if settled.answer == Answer::Decided(Decision::AllowAlways) && settled.grant.is_none() {
         persist(case, &open.entries).await?;
     }
@@ -333,7 +335,7 @@ async fn clear(
 ) -> Result<SessionId, Refused> {
     check(case, open).await?;
     if let crate::approvals::Ground::Grant(id) = cleared.ground() {
-        case.toolbox.desk.use_grant(id).map_err(|error| Refused::Denied(error.report().message))?;
+        case.toolbox.desk.use_grant(id).map_err(|error| Refused::Denied(Reason::shown(&error)))?;
     }
     start(case, open, cleared, detached, around).await
 }
@@ -342,7 +344,7 @@ async fn clear(
 async fn check(case: &Case<'_>, open: &Open) -> Result<(), Refused> {
     unchanged(case.toolbox, case.job, case.decided).await.map_err(Refused::Denied)?;
     let verified = look::verified(case.look, &open.binding).await?;
-    verified.map_err(|error| Refused::Denied(error.to_string()))
+    verified.map_err(|error| Refused::Denied(Reason::of(&error)))
 }
 
 /// Writes down what was approved for good.
@@ -350,9 +352,10 @@ async fn persist(case: &Case<'_>, entries: &[Entry]) -> Result<(), Refused> {
     let (state, agent) = (case.job.gathered.state.clone(), case.job.gathered.subject.agent.to_string());
     let entries = entries.to_vec();
     let written = blocking(move || store::add_entries(&state, &agent, &entries)).await?;
-    written
-        .map(drop)
-        .map_err(|error| Refused::Denied(format!("approval-state-write-failed: {}", error.report().message)))
+    written.map(drop).map_err(|error| {
+        let words = format!("approval-state-write-failed: {}", error.report().message);
+        Refused::Denied(Reason::told(words, &error))
+    })
 }
 
 async fn start(
@@ -375,13 +378,13 @@ async fn start(
 }
 
 /// Whether the policy still is what was decided under (11.11, 11.12): read anew. The reason where it is not.
-pub(super) async fn unchanged(toolbox: &Toolbox, job: &Job<'_>, decided: &Decided) -> Result<(), String> {
-    let changed = |_| CHANGED.to_owned();
+pub(super) async fn unchanged(toolbox: &Toolbox, job: &Job<'_>, decided: &Decided) -> Result<(), Reason> {
+    let changed = |_| Reason::from(CHANGED);
     let now = gather(toolbox, job.context, "exec").await.map_err(changed)?;
     let then: &Gathered = job.gathered;
     let again = decide(&now.known(job.context), job.params).map_err(|error| {
         tracing::info!(target: "approvals", %error, "the policy changed while somebody was asked");
-        CHANGED.to_owned()
+        Reason::from(CHANGED)
     })?;
     let agent = Some(&then.subject.agent);
     let deny = then.document.denylist(agent) == now.document.denylist(agent);
@@ -389,10 +392,10 @@ pub(super) async fn unchanged(toolbox: &Toolbox, job: &Job<'_>, decided: &Decide
         == (decided.target, decided.policy, decided.strict_inline, decided.level);
     let before = look::snapshot(then, &decided.effective);
     let after = look::snapshot(&now, &again.effective);
-    if deny && same && before.holds_under(&after) { Ok(()) } else { Err(CHANGED.to_owned()) }
+    if deny && same && before.holds_under(&after) { Ok(()) } else { Err(CHANGED.into()) }
 }
 
-fn denied(case: &Case<'_>, id: Option<&str>, reason: &str, around: &Around) -> ToolResult {
+fn denied(case: &Case<'_>, id: Option<&str>, reason: &Reason, around: &Around) -> ToolResult {
     shape::denied(case.job, &case.fixed.cwd, id, reason, around)
 }
 

@@ -10,7 +10,7 @@ use super::error::{ExecError, thrown};
 use super::job::Job;
 use super::launch::{self, MOVED};
 use super::look;
-use super::shape::{self, Around, not_executed};
+use super::shape::{self, Around, Reason, not_executed};
 use super::{Started, guards};
 use crate::approvals::binding::Binding;
 use crate::approvals::host::{self, Cleared, HostDenied, Launch, Next};
@@ -18,7 +18,7 @@ use crate::approvals::policy::Target;
 use crate::approvals::store;
 use crate::approvals::{Command, Ground, HostCommand};
 use crate::config::exec::{Ask, Security};
-use crate::error::{Diagnose as _, Failure};
+use crate::error::Failure;
 use crate::paths::hold::HeldSource;
 use crate::paths::host_dir;
 use crate::process::record::SessionId;
@@ -123,22 +123,22 @@ async fn listed(case: &ask::Case<'_>, cleared: Cleared, around: &mut Around) -> 
         let way = Way { cleared, binding: None, detached: false };
         return begin(toolbox, job, decided, fixed, way, around).await;
     }
-    let refused = |reason: &str, around: &Around| {
-        Ok(Started::Not(shape::denied(job, &fixed.cwd, None, reason, around)))
+    let refused = |reason: Reason, around: &Around| {
+        Ok(Started::Not(shape::denied(job, &fixed.cwd, None, &reason, around)))
     };
     let pinned = match look::pinned(look, fixed).await? {
         Some(Ok(binding)) => binding,
-        Some(Err(error)) => return refused(&error.to_string(), around),
-        None => return refused("allowlist-miss", around),
+        Some(Err(error)) => return refused(Reason::of(&error), around),
+        None => return refused("allowlist-miss".into(), around),
     };
     if store::read(&job.gathered.state).revision() != job.gathered.document.revision()
         && let Err(reason) = ask::unchanged(toolbox, job, decided).await
     {
-        return refused(&reason, around);
+        return refused(reason, around);
     }
     for grant in look.grants() {
         if let Err(error) = toolbox.desk.use_grant(grant) {
-            return refused(&error.report().message, around);
+            return refused(Reason::shown(&error), around);
         }
     }
     let way = Way { cleared, binding: Some(&pinned), detached: false };

@@ -153,6 +153,7 @@ fn scene(known: &Known<'_>) -> Scene {
     let inline = inline.or(global.strict_inline_eval.as_ref());
     Scene {
         session: known.subject.session.as_str().to_owned(),
+        agent: known.subject.agent.to_string(),
         message: known.context.exec.clone(),
         sandboxed: known.sandboxed,
         document: known.local.held.standing.clone(),

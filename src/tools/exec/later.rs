@@ -10,7 +10,7 @@ use super::gather::Gathered;
 use super::job::Job;
 use super::look::Look;
 use super::params::Params;
-use super::shape::{self, Around};
+use super::shape::{self, Around, Reason};
 use crate::approvals::desk::Ticket;
 use crate::process::store::events::{EventContext, EventKind, NewEvent};
 use crate::tools::{Context, Toolbox};
@@ -92,13 +92,13 @@ impl Later {
 
     /// The call is told when it is said again, and the conversation where somebody waits in it.
     fn denied(&self, case: &Case<'_>, refused: &Refused, around: &Around) {
-        let reason = match refused {
+        let reason: Reason = match refused {
             Refused::Denied(reason) => reason.clone(),
-            Refused::Nobody => "approval-timeout".to_owned(),
-            Refused::Failed(error) => format!("spawn-failed: {}", error.report.message),
+            Refused::Nobody => "approval-timeout".into(),
+            Refused::Failed(error) => format!("spawn-failed: {}", error.report.message).into(),
         };
         let id = self.ticket.id.as_str();
-        tracing::info!(target: "approvals", id, %reason, "a command that waited does not run");
+        tracing::info!(target: "approvals", id, reason = reason.words(), "a command that waited does not run");
         if let Some(call) = &self.call {
             let result = shape::denied(case.job, &self.fixed.cwd, Some(id), &reason, around);
             self.toolbox.waiting.keep(call, result);
@@ -109,7 +109,7 @@ impl Later {
         let event = NewEvent {
             session_key: self.gathered.subject.session.as_str().to_owned(),
             kind: EventKind::FollowUp,
-            text: shape::denial(Some(id), &reason, &self.params.command),
+            text: shape::denial(Some(id), reason.words(), &self.params.command),
             context: EventContext { key: id.to_owned(), delivery: delivery(&self.context), wake: false },
         };
         if let Err(error) = self.toolbox.sessions.events().insert_once(event) {

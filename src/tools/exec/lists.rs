@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::explain::entries;
 use super::gather::Gathered;
 use crate::approvals::allowlist::Allowlist;
 use crate::approvals::desk::Grant;
@@ -29,13 +30,13 @@ pub(super) struct Lists {
     pub(super) written: usize,
     /// The grant of each entry behind those.
     pub(super) grants: Vec<String>,
-    /// Where each entry that denies stands.
-    deniers: Vec<String>,
+    /// Where each entry that denies stands, and how it is taken out.
+    deniers: Vec<(String, Option<String>)>,
 }
 
 impl Lists {
-    /// Where an entry that denies stands, for people.
-    pub(super) fn denier(&self, place: usize) -> String {
+    /// Where an entry that denies stands, for people, and the command that takes it out where there is one.
+    pub(super) fn denier(&self, place: usize) -> (String, Option<String>) {
         self.deniers.get(place).cloned().unwrap_or_default()
     }
 
@@ -55,11 +56,9 @@ impl Lists {
             .collect();
         let allow: Vec<&Entry> =
             written.iter().copied().chain(granted.iter().map(|(_, entry)| entry)).collect();
-        let denying =
-            hosts.iter().flat_map(|host| host.rules.denylist.iter().map(|entry| (host.locator, *entry)));
-        let (deniers, deny): (Vec<String>, Vec<&Entry>) = denying
-            .map(|(locator, entry)| (format!("{locator} denylist {:?}", entry.pattern), entry))
-            .unzip();
+        let named = entries::denied(&gathered.document, &gathered.subject.agent);
+        let deniers = named.iter().map(|named| named.told(&gathered.document)).collect();
+        let deny: Vec<&Entry> = hosts.iter().flat_map(|host| host.rules.denylist.iter().copied()).collect();
         Self {
             allow: Allowlist::compile(&allow, lookup),
             deny: Allowlist::compile(&deny, lookup),

@@ -41,8 +41,8 @@ pub(super) struct Look {
     /// What it was compared with.
     lists: Arc<Lists>,
     lookup: HostPrograms,
-    /// Where the entry stands that denies it.
-    denied_by: Option<String>,
+    /// Where the entry stands that denies it, and the command that takes it out.
+    denied_by: Option<(String, Option<String>)>,
 }
 
 impl Look {
@@ -57,7 +57,7 @@ impl Look {
         let rules =
             Rules { allow: &lists.allow, deny: &lists.deny, safe: &lists.safe, skills: &[], strict_inline };
         let assessed = assess(text, cwd, &rules, &lookup);
-        let limits = || LIMITS.to_owned();
+        let limits = || (LIMITS.to_owned(), None);
         let denied_by =
             assessed.denied.as_ref().map(|by| by.entry.map_or_else(limits, |entry| lists.denier(entry)));
         let pinned = enforce(&assessed, false);
@@ -94,7 +94,7 @@ impl Look {
             enforced: self.pinned.as_ref().map_err(|why| *why),
             remembered: &self.remembered,
             allow: self.lists.allow.entries(),
-            denied_by: self.denied_by.as_deref(),
+            denied_by: self.denied_by.as_ref().map(|(rule, remove)| (rule.as_str(), remove.as_deref())),
         }
     }
 

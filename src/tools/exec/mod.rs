@@ -304,7 +304,7 @@ impl Run<'_> {
         };
         let report = outcome.describe(&asked)?;
         if failure.denied() {
-            return Some(Ok(shape::exchanged(view, &report.message)));
+            return Some(Ok(shape::exchanged(view, &report)));
         }
         let error = ToolError::of(report);
         Some(match failure {

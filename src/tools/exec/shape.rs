@@ -194,6 +194,54 @@ pub(super) fn unavailable(
     ToolResult::new(text, details)
 }
 
+/// Why a command was denied: the words of its first line, and the refusal behind them where there is more to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reason {
+    words: String,
+    report: Option<Report>,
+}
+
+impl Reason {
+    /// Words, and the refusal that they tell.
+    pub(super) fn told(words: impl Into<String>, error: &impl Diagnose) -> Self {
+        Self { words: words.into(), report: Some(error.report()) }
+    }
+
+    /// A refusal of what was bound, in its own words.
+    pub(super) fn of(error: &impl Diagnose) -> Self {
+        Self::told(error.to_string(), error)
+    }
+
+    /// A refusal by its message.
+    pub(super) fn shown(error: &impl Diagnose) -> Self {
+        Self::told(error.report().message, error)
+    }
+
+    /// The words of the first line.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(words: &str) -> Self {
+        Self { words: words.to_owned(), report: None }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Self {
+        Self { words, report: None }
+    }
+}
+
+/// Code, rule and fix below the line that the spec words, where there are any.
+fn explained(line: String, report: Option<&Report>) -> String {
+    let Some(report) = report else { return line };
+    let rule = report.rule.as_ref().map(|rule| format!("\nrule: {rule}")).unwrap_or_default();
+    format!("{line}\ncode: {}{rule}\nfix: {}", report.code, report.fix)
+}
+
 /// A denial in one line, as the spec words it (spec `approvals.md` 9.47).
 pub(super) fn denial(id: Option<&str>, reason: &str, command: &str) -> String {
     let id = id.map(|id| format!("id={id}, ")).unwrap_or_default();
@@ -205,22 +253,27 @@ pub(super) fn denied(
     job: &Job<'_>,
     cwd: &str,
     id: Option<&str>,
-    reason: &str,
+    reason: &Reason,
     around: &Around,
 ) -> ToolResult {
-    let text = denial(id, reason, &job.params.command);
-    let mut details = refused(&text, cwd, reason.contains("timeout"));
-    details.insert("reason".to_owned(), json!(reason));
+    let words = reason.words();
+    let text = explained(denial(id, words, &job.params.command), reason.report.as_ref());
+    let mut details = refused(&text, cwd, words.contains("timeout"));
+    details.insert("reason".to_owned(), json!(words));
+    if let Some(report) = &reason.report {
+        details.insert("report".to_owned(), json!(report));
+    }
     details.insert("approvalId".to_owned(), json!(id));
     details.insert("warningText".to_owned(), json!(around.warnings.join("\n")));
     ToolResult::new(text, Value::Object(details))
 }
 
 /// A command that was allowed, and then was not what was decided about: nothing of it ran (spec `approvals.md` 11.04).
-pub(super) fn exchanged(view: &View, reason: &str) -> ToolResult {
-    let text = denial(None, reason, &view.begin.command);
+pub(super) fn exchanged(view: &View, report: &Report) -> ToolResult {
+    let text = explained(denial(None, &report.message, &view.begin.command), Some(report));
     let mut details = refused(&text, &view.begin.cwd, false);
-    details.insert("reason".to_owned(), json!(reason));
+    details.insert("reason".to_owned(), json!(report.message));
+    details.insert("report".to_owned(), json!(report));
     ToolResult::new(text, Value::Object(details))
 }
 
@@ -228,8 +281,8 @@ pub(super) fn exchanged(view: &View, reason: &str) -> ToolResult {
 pub(super) fn review_denied(job: &Job<'_>, cwd: &str, rationale: &str, around: &Around) -> ToolResult {
     let reason = format!("auto-review-denied: {}", crate::shown::one_line(rationale));
     let text = format!(
-        "{}\nThe reviewer saw a safer way. Choose one that is really safer, or ask the user; do not reword the same \
-         command to get it past the reviewer.",
+        "{}\nThe reviewer did not let this command run. Choose another way that is really safer, or ask the user; do not \
+         reword the same command to get it past the reviewer.",
         denial(None, &reason, &job.params.command)
     );
     let mut details = refused(&text, cwd, false);

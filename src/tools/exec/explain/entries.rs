@@ -2,6 +2,7 @@
 
 use crate::approvals::desk::Grant;
 use crate::approvals::document::{Agent, Document, EVERYBODY, Entry};
+use crate::approvals::explain::change::quoted;
 use crate::approvals::explain::{EntryShown, Rule, place};
 use crate::approvals::store::Local;
 use crate::config::index::Index;
@@ -9,16 +10,33 @@ use crate::session::AgentId;
 
 /// An entry, and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
+pub(in crate::tools::exec) struct Named {
     /// The file; none for a grant.
     pub(super) locator: Option<String>,
     /// Its key; of a grant its name.
     pub(super) key: String,
     /// It.
-    pub(super) entry: Entry,
+    pub(in crate::tools::exec) entry: Entry,
 }
 
 impl Named {
+    /// Where an entry that denies stands, and the command that takes it out: those of the defaults, and of a document that
+    /// creel does not write, go by hand.
+    pub(in crate::tools::exec) fn told(&self, local: &Local) -> (String, Option<String>) {
+        let locator = self.locator.as_deref().unwrap_or_default();
+        let Entry { pattern, arg_pattern, .. } = &self.entry;
+        let texts = [Some(pattern.as_str()), arg_pattern.as_deref()];
+        let typed = texts.into_iter().flatten().all(|text| !text.chars().any(crate::shown::deceives));
+        let agent = self.key.strip_prefix("agents.").and_then(|key| key.rsplit_once(".denylist["));
+        let remove = agent.filter(|_| typed && locator == local.locator()).map(|(agent, _)| {
+            let (pattern, agent) = (quoted(pattern), quoted(agent));
+            let arguments = arg_pattern.as_deref().map(|text| format!(" --arg-pattern {}", quoted(text)));
+            let arguments = arguments.unwrap_or_default();
+            format!("creel approvals allowlist remove --deny {pattern}{arguments} --agent {agent}")
+        });
+        (format!("{locator} {}", self.key), remove)
+    }
+
     /// As a rule. `index`: that of the machine's document, for line and column.
     pub(super) fn rule(&self, local: &Local, index: Option<&Index>) -> Rule {
         let shown = Some(EntryShown::of(&self.entry));
@@ -46,7 +64,7 @@ pub(super) fn allowed(local: &Local, agent: &AgentId, grants: &[Grant]) -> Vec<N
 }
 
 /// Entries that deny, in the order in which they are compiled.
-pub(super) fn denied(local: &Local, agent: &AgentId) -> Vec<Named> {
+pub(in crate::tools::exec) fn denied(local: &Local, agent: &AgentId) -> Vec<Named> {
     each(local, |document| {
         let of = |one: &Agent| keyed(&format!("agents.{}.denylist", one.id), &one.rules.denylist);
         let mut all = keyed("defaults.denylist", &document.defaults.denylist);
@@ -102,6 +120,15 @@ mod tests {
         assert_eq!(entries, local.allowlist(Some(&main)));
         let entries: Vec<&Entry> = deny.iter().map(|one| &one.entry).collect();
         assert_eq!(entries, local.denylist(Some(&main)));
+        let removes: Vec<Option<String>> = deny.iter().map(|one| one.told(&local).1).collect();
+        let remove = |agent: &str, pattern: &str| {
+            Some(format!("creel approvals allowlist remove --deny {pattern} --agent {agent}"))
+        };
+        assert_eq!(
+            removes,
+            [None, remove("'*'", "y"), remove("Main", "x")],
+            "those of the defaults go by hand"
+        );
         let index = Index::of(text).unwrap();
         assert_eq!(allow[0].rule(&local, Some(&index)).line, Some(2));
     }

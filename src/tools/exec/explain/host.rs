@@ -1,7 +1,7 @@
 //! A command beside the gateway: directory, environment, lists, decision, what would be bound and started. The decision is
 //! that of [`crate::approvals::host`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::entries::{self, Named};
@@ -117,7 +117,7 @@ impl Beside<'_, '_> {
                 format!("the workspace {} is not there yet; the first command makes it", session.display());
             seen.explained.notes.push(note);
             if asked.is_none() {
-                return Ok(Ok((session, None)));
+                return Ok(absent(&session, &process));
             }
         }
         Ok(match host_dir(asked, Some(&session), &process) {
@@ -288,6 +288,15 @@ impl Beside<'_, '_> {
     }
 }
 
+/// A directory that the first command makes: what is looked at is held by the nearest one that is there, so that everything
+/// is decided as it will be in the empty one.
+fn absent(dir: &Path, process: &Path) -> Result<(PathBuf, Option<HeldSource>), Report> {
+    let there = dir.ancestors().find(|one| one.is_dir()).unwrap_or(dir);
+    let held = host_dir(None, Some(there), process).map_err(|error| error.report())?;
+    let rest = dir.strip_prefix(there).unwrap_or(Path::new(""));
+    Ok((held.path().join(rest), Some(held)))
+}
+
 fn unbound(error: &BindError) -> Report {
     let report = error.report();
     let rule = report.rule.or_else(|| Some("built-in: what is approved is what runs".to_owned()));
@@ -314,7 +323,7 @@ fn asked(seen: &mut Seen, look: &seen_by_exec::Look, asking: &host::Asking, bind
         warnings: asking.warnings().to_vec(),
         reviewer: match asking.review() {
             host::Review::Off => None,
-            host::Review::Eligible => Some("asked first".to_owned()),
+            host::Review::Eligible => Some(host::FIRST.to_owned()),
             host::Review::Skipped(why) => Some((*why).to_owned()),
         },
     });

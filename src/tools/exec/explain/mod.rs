@@ -9,7 +9,7 @@
 //! | `notes` | what in a document holds for nobody |
 //! | `entries` | the lists of an agent, each entry with its key |
 
-mod entries;
+pub(super) mod entries;
 mod host;
 mod look;
 mod notes;
