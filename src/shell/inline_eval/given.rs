@@ -10,7 +10,7 @@ const RUN: &[&str] = &["SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAK
 pub(super) fn python(arguments: &[&str]) -> Option<&'static str> {
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        let Some(letters) = argument.strip_prefix('-') else { return None };
+        let letters = argument.strip_prefix('-')?;
         let Some(at) = letters.find(['m', 'W', 'X', 'Q']).filter(|_| !letters.starts_with('-')) else {
             continue;
         };

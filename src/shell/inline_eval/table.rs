@@ -4,6 +4,9 @@ use super::fed::{self, Reads};
 use super::operand::Operand;
 use super::{given, program};
 
+/// Finds code in arguments, as it is told to people.
+pub(super) type Given = fn(&[&str]) -> Option<&'static str>;
+
 /// One family of programs.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -29,7 +32,7 @@ pub(super) struct Program {
     /// A value behind `=` counts for flags with one dash too.
     pub single_equals: bool,
     /// Code in arguments that no flag of the lists above tells.
-    pub given: Option<fn(&[&str]) -> Option<&'static str>>,
+    pub given: Option<Given>,
     /// It runs what it reads where it is given no file.
     pub reads: Option<&'static Reads>,
     /// Beyond the list of names that upstream calls interpreters.
