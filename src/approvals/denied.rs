@@ -200,7 +200,9 @@ impl Standing<'_> {
     fn asking(&self) -> Option<String> {
         let (security, ask) = (&self.effective.security, &self.effective.ask);
         let open = self.policy.security == Security::Full || self.policy.ask != Ask::Off;
-        let document = security.host.value == Security::Deny || ask.requested.value != ask.effective;
+        let written = matches!(security.host.source, Source::Document { .. });
+        let document =
+            written && security.host.value == Security::Deny || ask.requested.value != ask.effective;
         if open || document || security.requested.value == Security::Full {
             return None;
         }
