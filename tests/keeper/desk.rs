@@ -315,7 +315,7 @@ fn a_command_line_without_a_terminal_says_how_to_answer() {
     let done = Done::of(run.wait_with_output().unwrap());
     assert_eq!((done.out.as_str(), done.status), ("a b", Some(0)), "{done:?}");
     assert!(done.err.contains(&format!("creel approvals approve {id}")), "{done:?}");
-    let run = home.creel(&["exec", "--host", "gateway", "--", "exit 3"]).spawn().unwrap();
+    let run = home.creel(&["exec", "--host", "gateway", "--", "printf no"]).spawn().unwrap();
     home.ok(&["approvals", "deny", &waiting(&home)]);
     let done = Done::of(run.wait_with_output().unwrap());
     assert_eq!((done.out.as_str(), done.status), ("", Some(125)), "{done:?}");
