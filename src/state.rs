@@ -77,6 +77,9 @@ impl Diagnose for StateError {
     }
 }
 
+/// Where commands beside the gateway have their supervisors' directories, below the state directory.
+pub(crate) const HOST_COMMANDS: &str = "creel/host";
+
 /// The state directory (design §1): shared with `OpenClaw`, creel's own files live below `creel/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir {

@@ -33,6 +33,11 @@ pub enum KeeperError {
     /// Somebody else is at the other end of the socket.
     #[error("the other end of the keeper's socket belongs to user {0}")]
     Stranger(u32),
+    /// A command of an agent speaks about approvals.
+    #[error(
+        "a command that creel runs on this machine cannot answer approvals: a person does, outside of it"
+    )]
+    Agent,
     /// A line that is no request.
     #[error("not a request: {0}")]
     Malformed(String),
@@ -110,6 +115,11 @@ impl Diagnose for KeeperError {
                 "CRL-KEEPER-005",
                 "built-in: keeper and caller are the same user, or one is root",
                 "use a state directory of your own (CREEL_STATE_DIR)",
+            ),
+            Self::Agent => (
+                "CRL-KEEPER-018",
+                "built-in: an agent does not answer its own approvals",
+                "answer in a terminal that no command of an agent has opened",
             ),
             Self::Malformed(_) => (
                 "CRL-KEEPER-006",

@@ -10,6 +10,7 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is a program")]
 
+mod agents;
 mod approvals;
 mod callers;
 mod deaths;

@@ -1,6 +1,7 @@
 //! Questions to a user interface that listens at the approval socket (spec `approvals.md` §1.6).
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,7 +14,8 @@ use super::bound::own;
 use super::lines::{Ask, Decided, MAX, line};
 use crate::approvals::desk::{Desk, KIND, Place, Record, Resolver};
 use crate::keeper::lines::{self, Line};
-use crate::state::StateDir;
+use crate::runner::host::within;
+use crate::state::{HOST_COMMANDS, StateDir};
 
 /// How long after a user interface has gone it is looked whether one is there again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -33,9 +35,9 @@ pub(super) async fn run(desk: &Desk, state: &StateDir, stop: &CancellationToken)
                 && told.insert(record.id.clone())
                 && let Some(place) = Place::of(state)
             {
-                let desk = desk.clone();
+                let (desk, commands) = (desk.clone(), state.root().join(HOST_COMMANDS));
                 open.spawn(async move {
-                    put(&desk, &place, &record).await;
+                    put(&desk, &place, &record, commands).await;
                     record.id
                 });
             }
@@ -59,10 +61,18 @@ pub(super) async fn run(desk: &Desk, state: &StateDir, stop: &CancellationToken)
 }
 
 /// One question on one connection, until somebody has answered: the connection's end withdraws it.
-async fn put(desk: &Desk, place: &Place, record: &Record) {
+async fn put(desk: &Desk, place: &Place, record: &Record, commands: PathBuf) {
     let Ok(mut stream) = UnixStream::connect(&place.path).await else { return };
     if !own(&stream) {
         tracing::warn!(target: "approvals", "another user listens at the approval socket; it is not asked");
+        return;
+    }
+    // The kernel names whoever has begun to listen.
+    let listener = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let agents =
+        tokio::task::spawn_blocking(move || listener.is_none_or(|process| within(&commands, process)));
+    if agents.await.unwrap_or(true) {
+        tracing::warn!(target: "approvals", "a command of an agent listens at the approval socket; it is not asked");
         return;
     }
     let _listening = desk.listening();

@@ -59,6 +59,11 @@ struct Revoke {
     by: Option<String>,
 }
 
+/// Whether a method decides, or shows what only people are shown.
+pub(super) fn is_for_people(method: &str) -> bool {
+    matches!(method, "approvals.resolve" | "approvals.verdict" | "approvals.watch")
+}
+
 /// Answers a request about approvals; `None` for a method that there is not.
 pub(super) async fn answer(
     desk: &Desk,

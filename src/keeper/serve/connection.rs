@@ -50,6 +50,8 @@ pub(super) struct Delivered {
 pub(super) struct Reply {
     id: Value,
     lines: mpsc::Sender<Out>,
+    /// The caller's process, as the kernel told it when the connection was made.
+    pub(super) peer: Option<i32>,
     /// The caller takes the request back.
     pub(super) cancelled: CancellationToken,
     /// Whose result was delivered once the last word was written.
@@ -83,6 +85,7 @@ pub(super) async fn run(stream: UnixStream, shared: &Arc<Shared>) {
         (shared.clients() > CONNECTIONS)
             .then_some(KeeperError::Busy { what: "connections", limit: CONNECTIONS })
     });
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (read, write) = stream.into_split();
     let (lines, queue) = mpsc::channel(QUEUE);
     let closed = CancellationToken::new();
@@ -98,7 +101,7 @@ pub(super) async fn run(stream: UnixStream, shared: &Arc<Shared>) {
             process: std::process::id(),
         };
         let _ = lines.send(line(&Greeting { hello }).into()).await;
-        let mut talk = Talk { shared, lines, open: Arc::default(), requests: JoinSet::new() };
+        let mut talk = Talk { shared, peer, lines, open: Arc::default(), requests: JoinSet::new() };
         talk.read(BufReader::new(read), &closed).await;
     }
     // The queue's senders are gone: the writer ends when it has written what waits, or cannot.
@@ -108,6 +111,7 @@ pub(super) async fn run(stream: UnixStream, shared: &Arc<Shared>) {
 
 struct Talk<'a> {
     shared: &'a Arc<Shared>,
+    peer: Option<i32>,
     lines: mpsc::Sender<Out>,
     open: Arc<Mutex<HashMap<String, CancellationToken>>>,
     requests: JoinSet<()>,
@@ -148,6 +152,7 @@ impl Talk<'_> {
         let reply = Reply {
             id: request.id.clone(),
             lines: self.lines.clone(),
+            peer: self.peer,
             cancelled: cancelled.clone(),
             delivers: Arc::default(),
             hands: Arc::default(),

@@ -70,6 +70,9 @@ pub(super) async fn answer(
         "events.ack" => events::ack(sessions(shared)?, &read(method, params)?),
         "keeper.status" => Ok(status(shared)),
         approvals if approvals.starts_with(super::approvals::METHODS) => {
+            if super::approvals::is_for_people(approvals) && agents(shared, reply.peer).await {
+                return Err(KeeperError::Agent.into());
+            }
             let desk = shared.service.desk().ok_or(KeeperError::Ending)?;
             let answered = Box::pin(super::approvals::answer(desk, approvals, params, reply)).await;
             answered.unwrap_or_else(|| Err(KeeperError::Method(approvals.chars().take(64).collect()).into()))
@@ -85,6 +88,15 @@ fn looks(method: &str, params: &Value) -> bool {
     method.starts_with("process.")
         || method == "events.subscribe"
         || method == "tool.call" && params.get("tool").and_then(Value::as_str) == Some("process")
+}
+
+/// Whether the caller is, or belongs to, a command that an agent runs beside the gateway. A caller whose process the kernel
+/// does not name is one.
+async fn agents(shared: &Shared, peer: Option<i32>) -> bool {
+    let Some(peer) = peer else { return true };
+    let commands = shared.state.join(crate::state::HOST_COMMANDS);
+    let looked = tokio::task::spawn_blocking(move || crate::runner::host::within(&commands, peer)).await;
+    looked.unwrap_or(true)
 }
 
 #[derive(Deserialize)]

@@ -4,16 +4,19 @@
 //! |---|---|
 //! | `badge` | is the process of a badge still there |
 //! | `orphans` | ends what a supervisor that was killed has left |
+//! | `within` | does a process belong to such a command |
 //! | this | start one, meet it, meet it again |
 
 mod badge;
 mod orphans;
+mod within;
 
 use std::path::Path;
 use std::time::Duration;
 
 use badge::Standing;
 pub use orphans::end_orphans;
+pub use within::within;
 
 use super::{Link, LinkError};
 use crate::host_tool::host_tool;
