@@ -1,10 +1,10 @@
-//! What others change in the document: new entries, usage, the socket.
+//! What others change in the document: new entries, usage.
 
 use std::path::{Path, PathBuf};
 
-use super::write::{edit, fresh_token};
+use super::write::edit;
 use super::{StoreError, read};
-use crate::approvals::document::{Coverage, Document, EVERYBODY, Entry, Token};
+use crate::approvals::document::{Coverage, Document, EVERYBODY, Entry};
 use crate::state::StateDir;
 
 /// One use of an entry.
@@ -138,37 +138,4 @@ fn mark(entry: &mut Entry, one: &Use) {
     entry.last_used_at = Some(one.at_ms.into());
     entry.last_used_command = command.or_else(|| entry.last_used_command.take());
     entry.last_resolved_path = path.or_else(|| entry.last_resolved_path.take());
-}
-
-/// Where approvals are asked for on this machine, and the secret: made and written down where they are missing (spec
-/// `approvals.md` 1.15). `home` stands for `~`.
-///
-/// # Errors
-///
-/// As [`edit`].
-pub fn socket(state: &StateDir, home: Option<&Path>) -> Result<(PathBuf, Token), StoreError> {
-    let default = state.root().join("exec-approvals.sock");
-    let place = |written: Option<&str>| match (written, home) {
-        (None, _) => default.clone(),
-        (Some(path), Some(home)) => match path.strip_prefix("~/") {
-            Some(rest) => home.join(rest),
-            None => state.root().join(path),
-        },
-        (Some(path), None) => state.root().join(path),
-    };
-    let known = read(state);
-    let socket = &known.held.document.socket;
-    if let Some(token) = &socket.token {
-        return Ok((place(socket.path.as_deref()), token.clone()));
-    }
-    edit(state, |document| {
-        let socket = &mut document.socket;
-        let token = match &socket.token {
-            Some(token) => token.clone(),
-            None => socket.token.insert(fresh_token()?).clone(),
-        };
-        let path = place(socket.path.as_deref());
-        socket.path.get_or_insert_with(|| path.display().to_string());
-        Ok::<_, StoreError>((path, token))
-    })
 }

@@ -9,7 +9,7 @@
 //! | `file` | one file: read safely, replaced at once |
 //! | `lock` | one writer at a time, over all processes |
 //! | [`mod@write`] | changes: read again, change, replace |
-//! | [`change`] | what others change: new entries, usage, the socket |
+//! | [`change`] | what others change: new entries, usage |
 //! | [`lists`] | what people change: one entry of one list |
 //! | [`import`] | a row of the database becomes a document |
 //! | `tighten` | its mode mended |
@@ -32,7 +32,7 @@ mod row;
 mod tighten;
 pub mod write;
 
-pub use change::{Use, add_entries, socket, touch};
+pub use change::{Use, add_entries, touch};
 pub use error::StoreError;
 pub use local::{Floor, Local};
 pub use read::{names_main_default, peek, read};

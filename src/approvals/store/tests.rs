@@ -298,14 +298,13 @@ fn setting_compares_and_keeps_the_secret() {
 }
 
 #[test]
-fn the_socket_is_made_once_and_its_path_found() {
+fn whoever_saves_leaves_a_secret_for_the_socket() {
     let home = Home::new();
-    let (path, token) = socket(&home.state, None).unwrap();
-    assert_eq!(path, home.dir.path().join("exec-approvals.sock"));
+    add_entries(&home.state, "*", &[Entry::of("rg")]).unwrap();
+    let token = home.read().held.document.socket.token.clone().unwrap();
     assert_eq!(token.0.len(), 32);
-    assert_eq!(socket(&home.state, None).unwrap(), (path, token));
-    let home = Home::with("{\"version\": 1, \"socket\": {\"path\": \"~/a.sock\", \"token\": \"x\"}}");
-    assert_eq!(socket(&home.state, Some(Path::new("/home/u"))).unwrap().0, Path::new("/home/u/a.sock"));
+    add_entries(&home.state, "*", &[Entry::of("ls")]).unwrap();
+    assert_eq!(home.read().held.document.socket.token, Some(token));
 }
 
 #[test]

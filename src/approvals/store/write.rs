@@ -85,11 +85,8 @@ pub fn set(state: &StateDir, document: &Document, base: Option<&str>) -> Result<
         after.socket.path = after.socket.path.or_else(|| before.socket.path.clone());
         after.socket.token = after.socket.token.or_else(|| before.socket.token.clone());
     }
-    if after.socket.token.is_none() {
-        after.socket.token = Some(fresh_token()?);
-    }
     match &before {
-        Ok(before) if *before == after => {}
+        Ok(before) if *before == after && matches!(raw.text, Ok(Some(_))) => {}
         Ok(_) | Err(DocumentError::Missing { .. }) => written(write(state, &raw, after)?, &raw.path)?,
         Err(_) => {
             aside(&raw)?;
@@ -128,6 +125,10 @@ fn write(state: &StateDir, raw: &Raw, mut document: Document) -> Result<bool, St
     if let Some(error) = failed {
         return Err(error);
     }
+    // Whoever saves leaves a socket that can be used (spec `approvals.md` 1.15).
+    if document.socket.token.is_none() {
+        document.socket.token = Some(fresh_token()?);
+    }
     let text = document.to_file(&raw.path)?;
     // What cannot be read again is never written.
     Document::parse(&text, &raw.path)?;
@@ -157,7 +158,7 @@ pub(super) fn fresh_id() -> Result<String, StoreError> {
 }
 
 /// A secret for the socket: 24 random bytes.
-pub(super) fn fresh_token() -> Result<Token, StoreError> {
+fn fresh_token() -> Result<Token, StoreError> {
     use base64::Engine as _;
     Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random::<24>()?)))
 }
