@@ -9,11 +9,10 @@ use crate::approvals::document::Source;
 use crate::approvals::programs::{Lookup, Program};
 use crate::paths::lexical;
 use crate::shell::analyse::{self, Argument, Candidate, Dir, Group, Runs, Unclear};
+use crate::shell::inline_eval::positional::SHELLS;
 use crate::shell::inline_eval::program;
 use crate::shell::parse::Span;
 
-/// Shells whose script is looked at instead of them (4.13, 4.16).
-const READABLE: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "mksh", "sh", "yash", "zsh"];
 /// Wrappers that are words of the shell itself.
 const OF_THE_SHELL: &[&str] = &["builtin", "command", "exec"];
 
@@ -191,7 +190,7 @@ impl Judge<'_> {
     fn script(&self, words: &[Argument], shell: Option<&Program>, dir: Option<&Path>) -> Option<PathBuf> {
         let (called, operand) = (words.first()?, words.get(1)?);
         let shell = shell?;
-        let plain = READABLE.contains(&called.text.as_str())
+        let plain = (SHELLS.contains(&called.text.as_str()) || called.text == "fish")
             && self.rules.safe.system(shell, self.lookup)
             && !poses(&called.text, shell);
         if !plain

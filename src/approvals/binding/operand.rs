@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{BindError, Form};
-use super::runtimes::{Needs, is_runtime, needs};
+use super::runtimes::{MULTIPLEXERS, Needs, is_runtime, needs};
 use crate::approvals::programs::{Lookup, Program};
 use crate::shell::analyse::Argument;
 use crate::shell::inline_eval::program;
@@ -158,7 +158,7 @@ fn runtime_name(word: &str, program: Option<&Program>) -> String {
     let called = program::name(word);
     let real = program.and_then(|program| program.real.to_str()).map(program::name).unwrap_or_default();
     // A multi-call binary is what it is called.
-    let multiple = matches!(real.as_str(), "busybox" | "toybox");
+    let multiple = MULTIPLEXERS.contains(&real.as_str());
     if is_runtime(&called) || multiple || !is_runtime(&real) { called } else { real }
 }
 

@@ -157,7 +157,7 @@ impl Desk {
 }
 
 fn name(live: &HashMap<String, Live>, question: &Question) -> Result<String, DeskError> {
-    let Some(chosen) = &question.id else { return id::fresh().map_err(DeskError::Random) };
+    let Some(chosen) = &question.id else { return crate::state::random_uuid().map_err(DeskError::Random) };
     if !id::valid(chosen) {
         return Err(DeskError::Id(super::shortened(chosen)));
     }

@@ -1,4 +1,4 @@
-//! Names of questions and grants (spec `approvals.md` 9.09, 16.02). Pure but for the random bytes.
+//! Names of questions and grants (spec `approvals.md` 9.09, 16.02). Pure.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -25,18 +25,6 @@ pub fn valid(id: &str) -> bool {
 /// The short form.
 pub fn slug(id: &str) -> &str {
     id.char_indices().nth(SLUG).and_then(|(at, _)| id.get(..at)).unwrap_or(id)
-}
-
-/// A random UUID, version 4.
-pub(super) fn fresh() -> std::io::Result<String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
-    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    *version = (*version & 0x0f) | 0x40;
-    *variant = (*variant & 0x3f) | 0x80;
-    let hex = crate::state::hex(&bytes);
-    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    Ok(format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)))
 }
 
 /// An id as a terminal can show it: itself, or its UTF-16 units in base64 (16.02).
@@ -72,12 +60,12 @@ mod tests {
 
     #[test]
     fn a_fresh_id_is_a_uuid() {
-        let id = fresh().unwrap();
+        let id = crate::state::random_uuid().unwrap();
         let parts: Vec<usize> = id.split('-').map(str::len).collect();
         assert_eq!(parts, [8, 4, 4, 4, 12]);
         assert!(valid(&id) && id.as_bytes()[14] == b'4' && b"89ab".contains(&id.as_bytes()[19]), "{id}");
         assert_eq!((slug(&id).len(), slug("ab")), (8, "ab"));
-        assert_ne!(id, fresh().unwrap());
+        assert_ne!(id, crate::state::random_uuid().unwrap());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::error::told;
 use super::grant::{Grant, minted};
-use super::{Desk, DeskError, Live, Record, Resolver, Settled, Status, Terms, grants, id, rows};
+use super::{Desk, DeskError, Live, Record, Resolver, Settled, Status, Terms, grants, rows};
 use crate::approvals::policy::{Answer, Decision};
 use crate::process::store::events::EventKind;
 use crate::process::store::now_ms;
@@ -102,7 +102,7 @@ fn granted(live: &Live, end: &End, now: u64) -> Result<Option<Grant>, DeskError>
     let question = &live.question;
     let Some((covers, terms)) = minted(question, end.terms.as_ref(), now)? else { return Ok(None) };
     Ok(Some(Grant {
-        grant_id: id::fresh().map_err(DeskError::Random)?,
+        grant_id: crate::state::random_uuid().map_err(DeskError::Random)?,
         agent_id: question.agent.clone(),
         covers,
         operation: question.operation.clone(),

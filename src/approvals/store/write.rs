@@ -8,7 +8,7 @@ use super::look::{self, Raw, look};
 use super::read::{keep_locked, next_revision};
 use super::{StoreError, lock};
 use crate::approvals::document::{Document, DocumentError, Found, Standing, Token, hold};
-use crate::state::StateDir;
+use crate::state::{StateDir, random_uuid};
 
 /// How often a change is tried anew because somebody without the lock (an editor) wrote in between.
 const TRIES: usize = 5;
@@ -117,8 +117,8 @@ fn aside(raw: &Raw) -> Result<(), StoreError> {
 fn write(state: &StateDir, raw: &Raw, mut document: Document) -> Result<bool, StoreError> {
     let mut failed = None;
     document.name_entries(|| {
-        fresh_id().unwrap_or_else(|error| {
-            failed = Some(error);
+        random_uuid().unwrap_or_else(|error| {
+            failed = Some(no_random(&error));
             String::new()
         })
     });
@@ -139,26 +139,17 @@ fn write(state: &StateDir, raw: &Raw, mut document: Document) -> Result<bool, St
     Ok(true)
 }
 
-fn random<const N: usize>() -> Result<[u8; N], StoreError> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        let reason = format!("no random numbers: {error}");
-        StoreError::Io { path: Path::new(super::FILE_NAME).to_owned(), reason }
-    })?;
-    Ok(bytes)
-}
-
-/// A random UUID (version 4).
-pub(super) fn fresh_id() -> Result<String, StoreError> {
-    let number = u128::from_be_bytes(random()?);
-    let number = number & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
-    let hex = format!("{number:032x}");
-    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
-    Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
+fn no_random(error: &std::io::Error) -> StoreError {
+    StoreError::Io {
+        path: Path::new(super::FILE_NAME).to_owned(),
+        reason: format!("no random numbers: {error}"),
+    }
 }
 
 /// A secret for the socket: 24 random bytes.
 fn fresh_token() -> Result<Token, StoreError> {
     use base64::Engine as _;
-    Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random::<24>()?)))
+    let mut bytes = [0_u8; 24];
+    getrandom::fill(&mut bytes).map_err(|error| no_random(&std::io::Error::other(error.to_string())))?;
+    Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::desk::{Desk, read};
-use super::question::{ended, now_ms};
+use super::question::ended;
 use crate::approvals::desk::{Answered, DAY_MS, MAX_DAYS, Terms};
 use crate::approvals::policy::Decision;
 use crate::cli::print;
 use crate::error::{Failure, Report};
+use crate::process::store::now_ms;
 use crate::shown::one_line;
 
 /// How long the outcome of "always" is waited for.

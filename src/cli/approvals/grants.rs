@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::desk::{Desk, read};
-use super::question::{now_ms, span};
+use super::question::span;
 use crate::approvals::desk::{Grant, LISTED};
 use crate::cli::print;
 use crate::error::Failure;
+use crate::process::store::now_ms;
 use crate::shown::one_line;
 
 /// What to do with grants.

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::desk::Desk;
-use super::question::{block, now_ms, span};
+use super::question::{block, span};
 use crate::approvals::desk::{Record, id::terminal_form};
 use crate::cli::print;
 use crate::error::Failure;
+use crate::process::store::now_ms;
 use crate::shown::one_line;
 
 /// Characters of a command in the table; the whole text is below it.

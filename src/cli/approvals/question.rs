@@ -1,7 +1,5 @@
 //! A question on a terminal: complete, and nothing in it passes for something else.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use crate::approvals::desk::{Record, Status};
 use crate::approvals::policy::Decision;
 use crate::process::shorten::middle;
@@ -14,12 +12,6 @@ const NAMES: usize = 24;
 const NAME: usize = 64;
 /// Characters of a warning, of a directory, of the name of an agent or a conversation.
 const LONGEST: usize = 400;
-
-/// Milliseconds since the epoch.
-pub(in crate::cli) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 /// Everything that whoever decides should see. The command stands alone on its line, whole.
 pub(in crate::cli) fn block(record: &Record, now: u64) -> String {

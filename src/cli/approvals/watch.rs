@@ -9,12 +9,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::desk::{Desk, read};
-use super::question::{block, ended, keys, now_ms, typed};
+use super::question::{block, ended, keys, typed};
 use super::typed::Lines;
 use crate::approvals::desk::{Answered, Record};
 use crate::cli::print;
 use crate::error::{Failure, Report};
 use crate::keeper::{Gone, News};
+use crate::process::store::now_ms;
 
 pub(super) async fn run(desk: &Desk, json: bool, reveal: bool) -> Result<ExitCode, Failure> {
     let asks = !json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use super::Signals;
 use super::args::Args;
 use crate::approvals::desk::Record;
-use crate::cli::approvals::question::{block, ended, keys, now_ms, span, typed};
+use crate::cli::approvals::question::{block, ended, keys, span, typed};
 use crate::cli::approvals::typed::{Lines, Terminal};
 use crate::cli::print;
 use crate::error::{EXIT_CREEL, EXIT_TIMEOUT, Failure, Report};
 use crate::keeper::{Gone, KeeperError, Keepers, News, OWN_IDS, Repeat, own_program};
+use crate::process::store::now_ms;
 use crate::state::{StateDir, random_hex};
 use crate::tools::Context;
 

@@ -1,11 +1,12 @@
 //! `creel sandbox list`: upstream's object (spec `sandbox.md` §21), or text.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::cli::print;
 use crate::client::{Runtime, SandboxOptions, inventory};
 use crate::error::Failure;
+use crate::process::store::now_ms;
 use crate::runner::Transport;
 use crate::sandbox::{Sandboxes, told};
 use crate::shown::one_line;
@@ -99,9 +100,4 @@ fn rows(one: &Runtime) -> Vec<(&'static str, String)> {
         rows.push(("renew", one.recreate.clone()));
     }
     rows
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

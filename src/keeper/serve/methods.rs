@@ -1,7 +1,6 @@
 //! What can be asked of a keeper.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use serde::Deserialize;
@@ -17,6 +16,7 @@ use crate::keeper::KeeperError;
 use crate::keeper::error::Told;
 use crate::process::record::{SessionId, View};
 use crate::process::sessions::Sessions;
+use crate::process::store::now_ms;
 use crate::tools::Context;
 
 /// Answers a request. Updates go to `reply` on the way.
@@ -198,10 +198,4 @@ pub(super) fn view(sessions: &Sessions, id: &str) -> Result<View, KeeperError> {
 /// An error of the sessions as it travels.
 pub(super) fn told<T>(done: Result<T, impl Diagnose>) -> Result<T, Told> {
     done.map_err(|error| error.report().into())
-}
-
-/// Milliseconds since the epoch.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -50,12 +50,17 @@ pub(super) fn standing(badge: &Badge) -> Standing {
     }
 }
 
-/// State and start time: the name before them may hold anything.
+/// State and start time.
 fn fields(stat: &[u8]) -> Option<(u8, u64)> {
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
+    let mut fields = behind_name(stat)?;
     let state = fields.next()?.bytes().next()?;
     Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+/// The fields of a process's `stat` behind its name, which may hold anything: state, parent, ….
+pub(super) fn behind_name(stat: &[u8]) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    Some(std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace())
 }
 
 /// Removes what a supervisor that has ended left in its directory, and the directory if it is empty then.

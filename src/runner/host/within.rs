@@ -37,9 +37,7 @@ pub fn within(dir: &Path, process: i32) -> bool {
 /// The parent of a process; 0 for the first one.
 fn parent(process: i32) -> Option<i32> {
     let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
-    fields.nth(1)?.parse().ok()
+    badge::behind_name(&stat)?.nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ mod fed;
 mod flags;
 mod given;
 mod operand;
-pub(super) mod positional;
+pub(crate) mod positional;
 pub mod program;
 mod table;
 

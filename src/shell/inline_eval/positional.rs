@@ -3,7 +3,8 @@
 //! The text of a shell is judged by the analyser of shell text. Here is only what that cannot see: a command word that
 //! comes from the arguments.
 
-pub(in crate::shell) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "yash", "zsh"];
+/// Shells with the grammar of POSIX (spec `approvals.md` 7.06).
+pub(crate) const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "yash", "zsh"];
 /// Words that may stand in front of a command word.
 const PREFIXES: &[&str] = &[
     "exec", "command", "builtin", "eval", "time", "then", "do", "else", "if", "while", "until", "!", "env",

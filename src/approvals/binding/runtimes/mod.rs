@@ -43,7 +43,7 @@ struct Runtime {
 }
 
 /// Multi-call binaries by their own name: what they do is in their arguments.
-const MULTIPLEXERS: &[&str] = &["busybox", "toybox"];
+pub(super) const MULTIPLEXERS: &[&str] = &["busybox", "toybox"];
 
 /// What a runtime needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
